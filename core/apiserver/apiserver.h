@@ -61,7 +61,7 @@ struct apiserver_conf {
 	int (*validate)(void *ctx, struct admission *a, struct error *err);
 	/*
 	 * Answers pods/log: the body, or a stream. -1: err has the message, and the code
-	 * (400, 500). NULL: this machine runs no pods.
+	 * (400, 410, 500). NULL: this machine runs no pods.
 	 */
 	int (*log)(void *ctx, const cJSON *pod, const struct log_options *o,
 		   struct httpd_response *resp, struct error *err);

@@ -210,6 +210,14 @@ static void no_such_run(struct log_source *s, const struct error *err)
 	}
 }
 
+/* It will not come back. */
+static void gone(struct log_source *s, const struct error *err)
+{
+	s->logs->any_failed = true;
+	log_source_note(s, "%s", err->msg);
+	finish(s);
+}
+
 /* Before the first log was read, a refusal is final. */
 static bool is_denied(struct log_source *s, const struct error *err)
 {
@@ -230,6 +238,8 @@ static void failed(struct log_source *s, const struct error *err)
 		s->missing = true;
 	} else if (err->code == 400) {
 		no_such_run(s, err);
+	} else if (err->kind == ERR_EXPIRED) {
+		gone(s, err);
 	} else if (denied) {
 		l->fatal = *err;
 		permission_explain(&l->fatal);

@@ -305,6 +305,12 @@ static int open_file(struct podlog *l, const char *dir, const char *end)
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* Was it removed? A container that did not start has written none. */
+static bool is_gone(const struct podlog *l, const char *dir)
+{
+	return l->fd < 0 && (l->marks_fd >= 0 || !file_exists(dir));
+}
+
 int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_options *o,
 		struct httpd_response *resp, struct error *err)
 {
@@ -326,6 +332,13 @@ int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_option
 	l->fd = open_file(l, dir, "log");
 	if (l->fd < 0 && errno != ENOENT) {
 		error_errno(err, errno, "the log of pod %s", meta_name(pod));
+		release(l);
+		return -1;
+	}
+	if (is_gone(l, dir)) {
+		error_set(err, ERR_EXPIRED, "its log is gone: %s/%s.log: %s", dir,
+			  l->o.container, strerror(ENOENT));
+		err->code = 410;
 		release(l);
 		return -1;
 	}

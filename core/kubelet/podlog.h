@@ -9,7 +9,8 @@
 
 /*
  * Makes resp stream the log; with `follow`, until the container has ended. Each (re)start
- * of a container has a log of its own. A line's time is that of its first byte.
+ * of a container has a log of its own. A line's time is that of its first byte. 410: the
+ * file was removed.
  */
 MUST_CHECK int podlog_open(struct apiserver *api, const cJSON *pod,
 			   const struct log_options *o, struct httpd_response *resp,

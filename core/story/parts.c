@@ -185,11 +185,8 @@ static int decode(const char *path, int to, int64_t *left, struct error *err)
 static int open_log(int *ret, struct arena *a, const char *logs, const char *pod,
 		    struct error *err)
 {
-	const char *dir = path_join(a, logs, pod);
-	const char *path = path_join(a, dir, STORY_CONTAINER ".log");
+	const char *path = path_join(a, path_join(a, logs, pod), STORY_CONTAINER ".log");
 
-	if (dir_make(dir, 0700, err))
-		return -1;
 	*ret = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return *ret < 0 ? error_errno(err, errno, "%s", path) : 0;
 }
@@ -202,6 +199,9 @@ int story_decode(const char *logs, const char *name, int64_t nodes, const char *
 	size_t n;
 	struct story_part *parts = story_parts(&a, dir, "log", &n);
 
+	for (int64_t rank = 0; rank < nodes; rank++) /* one may have written nothing */
+		if (dir_make(path_join(&a, logs, story_pod(&a, name, rank)), 0700, err))
+			return -1;
 	for (size_t i = 0; i < n; i++) {
 		cleanup_fd int to = -1;
 

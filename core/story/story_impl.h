@@ -59,7 +59,7 @@ MUST_CHECK int story_write(const struct state_run *run, const cJSON *tj,
 cJSON *story_jobset(const cJSON *tj, const cJSON *report);
 /* The TrainJob with the status that report.json tells; the caller's. */
 cJSON *story_trainjob(const cJSON *submitted, const cJSON *report, const cJSON *progress);
-/* Decode the logs of a job's nodes in `dir`: LOGS/POD/node.log. */
+/* Decode the logs of a job's nodes in `dir`: LOGS/POD/node.log; LOGS/POD is there for all. */
 MUST_CHECK int story_decode(const char *logs, const char *name, int64_t nodes,
 			    const char *dir, struct error *err);
 /* The name of a node's pod, in the arena. */

@@ -146,7 +146,7 @@ for part in objects.json api logs latest; do
 	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" get --local good
 	ok "without $part: get" printed 'good +Complete'
 	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" logs --local good
-	ok "... logs" eval '[[ $status = [01] ]] && [ "$(wc -l <out)" -le 1 ]'
+	ok "... logs" eval '[[ $status = [01] ]] && [ "$(wc -l <out)" -le 2 ]'
 	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" delete --local good
 	ok "... delete" eval 'exits 0 && [ ! -e half/kftrainer/jobs/default/good ]'
 done
@@ -178,6 +178,14 @@ run timeout 20 "$kftrainer" get --local good
 ok "a FIFO in its place: nobody waits" eval '! exits 0 && [ "$status" != 124 ]'
 echo 1 >format
 mv format "$state/format"
+
+# ---- logs --------------------------------------------------------------------------------------------------
+run "$kftrainer" submit --local -q --name removed --runtime torch-distributed --nodes 2 -- echo hi
+rm "$state"/jobs/default/removed/latest/logs/removed-node-0-0-*/node.log
+for follow in '' -f; do
+	run "$kftrainer" logs --local removed $follow
+	ok "logs $follow of a node whose log was removed: the others, and which one is gone" eval 'exits 1 && printed "node-1\] hi" && printed "its log is gone: .*/node.log: No such"'
+done
 
 # ---- other users ----------------------------------------------------------------------------------------
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

@@ -90,7 +90,11 @@ def story(text):
 
 before = {(verb, name): out(verb, "--local", name) for verb in ("logs", "why") for name in ("bad", "good")}
 states = {name: json.loads(out("get", "--local", name, "-o", "json"))["status"] for name in ("bad", "good")}
+done = run("submit", "--local", "-q", "--run-dir", f"file://{scratch}/quiet", "--name", "quiet", "--runtime", "torch-distributed", "--nodes", 2,
+           "--", "sh", "-c", "[ $PET_NODE_RANK = 0 ] || echo one line")
+check("a job with a node that writes nothing", str(done) if isinstance(done, SystemExit) else "")
 shutil.rmtree(scratch / "state")
+same("... its logs", out("logs", "--from", f"file://{scratch}/quiet"), "[node-1] one line\n")
 
 # ---- after its state is gone ------------------------------------------------------------------------------------------
 for name in ("bad", "good"):

@@ -267,6 +267,38 @@ static void test_refused(void **state)
 	}
 }
 
+static void remove_log(const struct fixture *f, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	assert_int_equal(unlink(path_join(&a, f->logs, name)), 0);
+}
+
+static void expect_gone(struct fixture *f, const char *query, bool gone)
+{
+	struct answer a;
+
+	ask(f, &a, query);
+	UNTIL(a.ended, run(f));
+	assert_int_equal(a.err.code, gone ? 410 : 0);
+	if (gone)
+		assert_non_null(strstr(a.err.msg, "its log is gone: "));
+	assert_string_equal(text_of(&a), "");
+}
+
+/* A log that was removed is not an empty one. */
+static void test_removed(void **state)
+{
+	struct fixture *f = *state;
+
+	remove_log(f, "node.log");
+	expect_gone(f, "container=node", true);
+	expect_gone(f, "container=node&follow=true", true);
+	expect_gone(f, "container=none", false);
+	assert_int_equal(dir_remove(f->logs, IGNORED), 0);
+	expect_gone(f, "container=none", true);
+}
+
 /* As a watch does for who follows. */
 static void read_pod(struct fixture *f)
 {
@@ -442,6 +474,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_is_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_open, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_logs, setup, teardown),

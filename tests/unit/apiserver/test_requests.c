@@ -632,12 +632,15 @@ TEST(test_document)
 	}
 }
 
+/* The request has a status of its own, which the answer must not have. */
 static cJSON *review(const char *token, const char *audience)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *body = arena_printf(
-		&arena, "{\"spec\":{\"token\":\"%s\",\"audiences\":[\"%s\"]}}", token,
-		audience);
+		&arena,
+		"{\"spec\":{\"token\":\"%s\",\"audiences\":[\"%s\"]},"
+		"\"status\":{\"authenticated\":true,\"user\":{\"username\":\"root\"}}}",
+		token, audience);
 	struct answer a =
 		send_as("secret", "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
 			"application/json", body);

@@ -74,13 +74,14 @@ static int read_options(struct exchange *x, struct log_options *o)
 
 static const char *names_of(struct exchange *x, const cJSON *list)
 {
-	const char *text = "";
+	size_t n = 0, max = (size_t)cJSON_GetArraySize(list);
+	const char **names = arena_alloc(&x->arena, (max + 1) * sizeof(*names));
 	const cJSON *c;
 
 	json_each(c, list)
-		text = arena_printf(&x->arena, "%s%s%s", text, *text ? " " : "",
-				    json_str(c, "name"));
-	return text;
+		if (json_str(c, "name"))
+			names[n++] = json_str(c, "name");
+	return str_join(&x->arena, names, " ");
 }
 
 /* The named container, or the only one. */

@@ -627,6 +627,8 @@ static void check_size(const cJSON *obj, struct field_errors *errs)
 
 static void check_configmap(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
+	cleanup_json_index struct json_index binary = { .of = json_get(obj,
+								       "binaryData") };
 	const cJSON *value;
 
 	check_immutable(old, obj, errs);
@@ -634,7 +636,7 @@ static void check_configmap(const cJSON *old, const cJSON *obj, struct field_err
 	json_each(value, json_get(obj, "data")) {
 		cleanup_json cJSON *key = cJSON_CreateString(value->string);
 
-		if (json_get(obj, "binaryData", value->string))
+		if (json_index_get(&binary, value->string))
 			field_error_add(errs, FIELD_INVALID,
 					field_key(errs, "data", value->string), key,
 					"duplicate of key present in binaryData");

@@ -255,26 +255,49 @@ static cJSON *duration(struct arena *arena, const cJSON *obj)
 	return cJSON_CreateString(duration_age(to - from, text));
 }
 
-/* The values of `key` in all containers, joined by commas. */
-static cJSON *of_containers(struct arena *arena, const cJSON *obj, const char *key)
+/* The texts of a list's elements, joined by commas; NULL: the list is empty. */
+static const char *join(struct arena *arena, const cJSON *list,
+			const char *(*text)(struct arena *arena, const cJSON *element))
 {
-	const char *all = "";
-	const cJSON *c;
+	size_t n = 0, max = (size_t)cJSON_GetArraySize(list);
+	const char **texts = arena_alloc(arena, (max + 1) * sizeof(*texts));
+	const cJSON *element;
 
-	json_each(c, json_get(obj, "spec", "template", "spec", "containers"))
-		all = arena_printf(arena, "%s%s%s", all, *all ? "," : "",
-				   json_str(c, key) ? json_str(c, key) : "");
-	return cJSON_CreateString(all);
+	json_each(element, list) {
+		texts[n] = text(arena, element);
+		texts[n] = texts[n] ? texts[n] : "";
+		n++;
+	}
+	return n ? str_join(arena, texts, ",") : NULL;
+}
+
+static const cJSON *job_containers(const cJSON *job)
+{
+	return json_get(job, "spec", "template", "spec", "containers");
+}
+
+static const char *name_of(struct arena *arena, const cJSON *container)
+{
+	return json_str(container, "name");
 }
 
 static cJSON *containers(struct arena *arena, const cJSON *obj)
 {
-	return of_containers(arena, obj, "name");
+	const char *all = join(arena, job_containers(obj), name_of);
+
+	return cJSON_CreateString(all ? all : "");
+}
+
+static const char *image_of(struct arena *arena, const cJSON *container)
+{
+	return json_str(container, "image");
 }
 
 static cJSON *images(struct arena *arena, const cJSON *obj)
 {
-	return of_containers(arena, obj, "image");
+	const char *all = join(arena, job_containers(obj), image_of);
+
+	return cJSON_CreateString(all ? all : "");
 }
 
 static int by_text(const void *a, const void *b)
@@ -307,37 +330,36 @@ static cJSON *service_selector(struct arena *arena, const cJSON *obj)
 	return label_cell(arena, json_get(obj, "spec", "selector"));
 }
 
+static const char *text_of(struct arena *arena, const cJSON *element)
+{
+	return cJSON_GetStringValue(element);
+}
+
 /* As getServiceExternalIP() of pkg/printers/internalversion, without load balancers. */
 static cJSON *external_ip(struct arena *arena, const cJSON *obj)
 {
-	const char *type = json_str(obj, "spec", "type"), *all = NULL;
-	const cJSON *ip;
+	const char *type = json_str(obj, "spec", "type"), *all;
 
 	if (str_eq(type, "ExternalName"))
 		return text_cell(json_str(obj, "spec", "externalName"));
-	json_each(ip, json_get(obj, "spec", "externalIPs"))
-		all = arena_printf(arena, "%s%s%s", all ? all : "", all ? "," : "",
-				   cJSON_GetStringValue(ip));
+	all = join(arena, json_get(obj, "spec", "externalIPs"), text_of);
 	return text_cell(!all && str_eq(type, "LoadBalancer") ? "<pending>" : all);
 }
 
-/* "80/TCP,443:30443/TCP" */
+/* "443:30443/TCP" */
+static const char *port_of(struct arena *arena, const cJSON *port)
+{
+	const char *protocol = json_str(port, "protocol");
+	int64_t node = json_int(port, 0, "nodePort");
+
+	return arena_printf(arena, "%lld%s/%s", (long long)json_int(port, 0, "port"),
+			    node ? arena_printf(arena, ":%lld", (long long)node) : "",
+			    protocol ? protocol : "TCP");
+}
+
 static cJSON *ports(struct arena *arena, const cJSON *obj)
 {
-	const char *all = NULL;
-	const cJSON *port;
-
-	json_each(port, json_get(obj, "spec", "ports")) {
-		const char *protocol = json_str(port, "protocol");
-		int64_t node = json_int(port, 0, "nodePort");
-
-		all = arena_printf(arena, "%s%s%lld%s/%s", all ? all : "", all ? "," : "",
-				   (long long)json_int(port, 0, "port"),
-				   node ? arena_printf(arena, ":%lld", (long long)node)
-					: "",
-				   protocol ? protocol : "TCP");
-	}
-	return text_cell(all);
+	return text_cell(join(arena, json_get(obj, "spec", "ports"), port_of));
 }
 
 static cJSON *cluster_ip(struct arena *arena, const cJSON *obj)

@@ -497,7 +497,6 @@ void apiserver_free(struct apiserver *s)
 		return;
 	storage_close(s->storage);
 	schemas_release(&s->schemas);
-	cJSON_Delete(s->openapi);
 	str_wipe_free((char *)s->conf.token);
 	str_wipe_free((char *)s->conf.pod_key);
 	free(s);

@@ -40,9 +40,8 @@ cJSON *apiserver_list(struct apiserver *s, const char *api_version, const char *
 			      .ns = ns ? ns : "" };
 	cleanup_stored_list struct stored_list found = { 0 };
 	cJSON *list = cJSON_CreateArray();
-	size_t remaining;
 
-	storage_list(s->storage, exchange_prefix(&x), NULL, 0, &found, &remaining);
+	storage_list(s->storage, exchange_prefix(&x), &found);
 	arena_clear(&x.arena);
 	for (size_t i = 0; i < found.n; i++)
 		cJSON_AddItemToArray(list, stored_read(found.list[i]));
@@ -133,7 +132,7 @@ int apiserver_mirror(struct apiserver *s, const cJSON *obj, struct error *err)
 static int remove_once(struct apiserver *s, const struct stored *found, const char *ns,
 		       struct error *err)
 {
-	if (storage_delete(s->storage, found, NULL, err))
+	if (storage_delete(s->storage, found, err))
 		return -1;
 	if (ns)
 		gc_namespace_end(s, ns);

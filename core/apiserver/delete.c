@@ -220,7 +220,7 @@ static int run_remove_hook(struct exchange *x, const cJSON *obj)
 static int remove_stored(struct exchange *x, const struct stored *before,
 			 struct error *err)
 {
-	return x->dry_run ? 0 : storage_delete(x->server->storage, before, NULL, err);
+	return x->dry_run ? 0 : storage_delete(x->server->storage, before, err);
 }
 
 /*
@@ -367,11 +367,10 @@ void delete_collection(struct exchange *x)
 	struct selection selection;
 	struct options o;
 	enum form form;
-	size_t remaining;
 
 	if (read_options(x, &o) || selection_read(x, &selection) || form_read(x, &form))
 		return;
-	storage_list(x->server->storage, exchange_prefix(x), NULL, 0, &found, &remaining);
+	storage_list(x->server->storage, exchange_prefix(x), &found);
 	json_put_str(list, arena_printf(&x->arena, "%sList", x->resource->kind), "kind");
 	json_put_str(list, x->resource->api_version, "apiVersion");
 	json_put_str(list, arena_printf(&x->arena, "%lld", (long long)found.version),

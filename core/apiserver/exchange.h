@@ -19,7 +19,6 @@ struct apiserver {
 	struct apiserver_conf conf;
 	struct storage *storage;
 	struct schemas schemas;
-	cJSON *openapi; /* {path: text}, made once */
 };
 
 struct gc;

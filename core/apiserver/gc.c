@@ -126,9 +126,8 @@ static bool any_object(struct gc *w, const cJSON *owner,
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	const char *uid = meta_uid(owner);
-	size_t remaining;
 
-	storage_list(w->server->storage, "", NULL, 0, &all, &remaining);
+	storage_list(w->server->storage, "", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		cleanup_json cJSON *obj = NULL;
 
@@ -169,9 +168,8 @@ static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
 static void collect_namespace(struct gc *w, const char *ns)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
-	size_t remaining;
 
-	storage_list(w->server->storage, "", NULL, 0, &all, &remaining);
+	storage_list(w->server->storage, "", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		cleanup_json cJSON *obj = stored_read(all.list[i]);
 
@@ -196,7 +194,7 @@ void gc_namespace_end(struct apiserver *s, const char *name)
 
 	arena_clear(&x.arena);
 	if (gc_is_finished(ns) && !storage_has_namespaced(s->storage, name))
-		(void)!storage_delete(s->storage, st, NULL, IGNORED);
+		(void)!storage_delete(s->storage, st, IGNORED);
 }
 
 static void collect_dependents(struct gc *w, const cJSON *gone)
@@ -378,9 +376,8 @@ void gc_resume(struct apiserver *s)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	struct gc w = { .server = s, .end = &w.first };
-	size_t remaining;
 
-	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	storage_list(s->storage, "", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		const char *text = all.list[i]->text;
 		cleanup_json cJSON *obj = NULL;

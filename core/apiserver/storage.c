@@ -333,15 +333,9 @@ bool storage_list_at(struct storage *s, const char *prefix, const char *after,
 	return known;
 }
 
-void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
-		  struct stored_list *ret, size_t *ret_remaining)
+void storage_list(struct storage *s, const char *prefix, struct stored_list *ret)
 {
-	*ret_remaining = 0;
-	(void)storage_list_at(s, prefix, after, INT64_MAX, ret);
-	while (max && ret->n > max) {
-		stored_unref(ret->list[--ret->n]);
-		++*ret_remaining;
-	}
+	(void)storage_list_at(s, prefix, NULL, INT64_MAX, ret);
 }
 
 void stored_list_release(struct stored_list *l)
@@ -471,8 +465,7 @@ int storage_put(struct storage *s, const struct resource *r, const char *key,
 	return rc ? -1 : publish(s, next, err);
 }
 
-int storage_delete(struct storage *s, const struct stored *before, int64_t *ret_version,
-		   struct error *err)
+int storage_delete(struct storage *s, const struct stored *before, struct error *err)
 {
 	struct stored *now;
 	int64_t next;
@@ -485,8 +478,6 @@ int storage_delete(struct storage *s, const struct stored *before, int64_t *ret_
 	if (!rc)
 		rc = commit(s, before->key, now, NULL, next, err);
 	pthread_mutex_unlock(&s->lock);
-	if (ret_version)
-		*ret_version = next;
 	return rc ? -1 : publish(s, next, err);
 }
 

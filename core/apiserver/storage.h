@@ -54,15 +54,11 @@ struct stored_list {
 	size_t n;
 	int64_t version; /* of the last change when the list was read */
 };
+/* The objects whose key begins with `prefix`. */
+void storage_list(struct storage *s, const char *prefix, struct stored_list *ret);
 /*
- * The objects whose key begins with `prefix` and is greater than `after` (or NULL), at
- * most `max` (0: all).
- */
-void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
-		  struct stored_list *ret, size_t *ret_remaining);
-/*
- * All of them as they were at that version. False: its changes are no longer known, and
- * they are as they are now.
+ * Those whose key is also greater than `after` (or NULL), as they were at that version.
+ * False: its changes are no longer known, and they are as they are now.
  */
 bool storage_list_at(struct storage *s, const char *prefix, const char *after,
 		     int64_t version, struct stored_list *ret);
@@ -76,9 +72,9 @@ void stored_list_release(struct stored_list *l);
  */
 MUST_CHECK int storage_put(struct storage *s, const struct resource *r, const char *key,
 			   const struct stored *before, cJSON *obj, struct error *err);
-/* ERR_CONFLICT: the stored version is not `before`; ERR_IO. ret_version may be NULL. */
+/* ERR_CONFLICT: the stored version is not `before`; ERR_IO. */
 MUST_CHECK int storage_delete(struct storage *s, const struct stored *before,
-			      int64_t *ret_version, struct error *err);
+			      struct error *err);
 
 int64_t storage_version(struct storage *s); /* of the last change on disk */
 /* Is any object in that namespace? */

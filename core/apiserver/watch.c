@@ -129,9 +129,8 @@ static int send_change(struct watch *w, const struct storage_change *c)
 static int send_initial(struct watch *w)
 {
 	cleanup_stored_list struct stored_list found = { 0 };
-	size_t remaining;
 
-	storage_list(w->x.server->storage, w->prefix, NULL, 0, &found, &remaining);
+	storage_list(w->x.server->storage, w->prefix, &found);
 	w->version = found.version;
 	for (size_t i = 0; i < found.n; i++) {
 		const struct stored *one = found.list[i];

@@ -160,7 +160,6 @@ static bool store(struct exchange *x, const struct stored *before, const cJSON *
 {
 	struct error err = { 0 };
 	bool finished = gc_is_finished(obj);
-	int64_t version;
 	int rc = 0;
 
 	if (managers_same(old, obj)) {
@@ -170,7 +169,7 @@ static bool store(struct exchange *x, const struct stored *before, const cJSON *
 	if (run_write_hook(x, old, obj))
 		return false;
 	if (finished && !x->dry_run && !meta_is(obj, "", "Namespace")) {
-		rc = storage_delete(x->server->storage, before, &version, &err);
+		rc = storage_delete(x->server->storage, before, &err);
 		if (!rc)
 			gc_collect(x, obj, GC_DEPENDENTS | GC_OWNERS);
 	} else if (!x->dry_run) {

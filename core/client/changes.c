@@ -188,23 +188,22 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 		  const char *label_selector, bool (*transform)(cJSON *obj),
 		  struct error *err)
 {
-	struct watch *w = &c->watches[c->n_watches];
-	struct informer_conf conf = {
-		.kube = c->kube,
-		.api_version = arena_strdup(&w->arena, ref->api_version),
-		.kind = arena_strdup(&w->arena, ref->kind),
-		.ns = arena_strdup(&w->arena, ref->ns),
-		.select = { .label_selector = arena_strdup(&w->arena, label_selector) },
-		.transform = transform,
-		.on_event = on_event,
-		.on_error = on_error,
-		.on_answer = on_answer,
-		.ctx = w,
-	};
+	struct informer_conf conf = { .kube = c->kube,
+				      .transform = transform,
+				      .on_event = on_event,
+				      .on_error = on_error,
+				      .on_answer = on_answer };
+	struct watch *w;
 
 	if (c->n_watches == MAX_WATCHES)
 		return error_set(err, ERR_LIMIT, "more than %d watches", MAX_WATCHES);
+	w = &c->watches[c->n_watches];
 	w->changes = c;
+	conf.ctx = w;
+	conf.api_version = arena_strdup(&w->arena, ref->api_version);
+	conf.kind = arena_strdup(&w->arena, ref->kind);
+	conf.ns = arena_strdup(&w->arena, ref->ns);
+	conf.select.label_selector = arena_strdup(&w->arena, label_selector);
 	if (ref->name)
 		conf.select.field_selector =
 			arena_printf(&w->arena, "metadata.name=%s", ref->name);

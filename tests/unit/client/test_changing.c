@@ -142,6 +142,25 @@ static enum change_kind next_kind(struct changes *c)
 	return change.kind;
 }
 
+/* One more than there may be: refused, and the others go on. */
+TEST(test_too_many_watches)
+{
+	const struct kube_ref jobs = job_ref("a", NULL);
+	cleanup_changes struct changes *c = NULL;
+	struct apiserver s = { 0 };
+	struct error err = { 0 };
+
+	apiserver_start(&s);
+	assert_int_equal(changes_new(&c, s.kube, NULL, NULL, &err), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(changes_watch(c, &jobs, NULL, NULL, &err), 0);
+	assert_int_equal(changes_watch(c, &jobs, NULL, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_int_equal(next_kind(c), CHANGE_SYNCED);
+	changes_free(STEAL(c));
+	apiserver_stop(&s);
+}
+
 /* An API server that starts has not read the rights and the CRDs yet (kubernetes#121635). */
 TEST(test_refused_while_the_api_server_starts)
 {

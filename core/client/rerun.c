@@ -258,8 +258,10 @@ static int take(struct rerun *r, const struct receive_frame *f, struct error *er
 		return r->want->start_only ? end_started(r, err) : 0;
 	case 'O':
 	case 'R':
-		return r->want->on_output(r->want->ctx, f->type == 'O' ? 1 : 2,
-					  (const char *)f->data, f->len, err);
+		return r->want->start_only
+			       ? 0
+			       : r->want->on_output(r->want->ctx, f->type == 'O' ? 1 : 2,
+						    (const char *)f->data, f->len, err);
 	case 'X':
 		r->ended = f->len > 0;
 		r->end.code = f->len ? f->data[0] : 0;

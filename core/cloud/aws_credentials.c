@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cloud/aws_domain.h"
 #include "cloud/aws_error.h"
 #include "cloud/aws_profile.h"
 #include "cloud/secret.h"
@@ -168,8 +169,7 @@ static const char *sts_endpoint(struct aws_credentials *c, struct arena *arena)
 		return c->set.AWS_ENDPOINT_URL;
 	if (c->endpoint)
 		return c->endpoint;
-	return arena_printf(arena, "https://sts.%s.amazonaws.com%s", c->region,
-			    str_starts(c->region, "cn-") ? ".cn" : "");
+	return arena_printf(arena, "https://sts.%s.%s", c->region, aws_domain(c->region));
 }
 
 static int sts_refused(struct aws_credentials *c, const struct http_response *resp,

@@ -26,7 +26,7 @@ static const char *in_home(struct arena *arena, const struct cloud_conf *conf,
 	const char *home = aws_env(arena, conf, "HOME");
 
 	if (set)
-		return set;
+		return cloud_path(arena, conf, set);
 	return home ? path_join(arena, home, name) : NULL;
 }
 

@@ -24,4 +24,11 @@ static inline const char *cloud_env(const struct cloud_conf *conf, const char *n
 	return value && *value ? value : NULL;
 }
 
+/*
+ * A path of a setting as Python's programs read it: "~/" at its beginning, $NAME and
+ * ${NAME} are replaced. Unset variables stay.
+ */
+const char *cloud_path(struct arena *arena, const struct cloud_conf *conf,
+		       const char *path);
+
 #endif

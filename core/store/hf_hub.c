@@ -28,18 +28,24 @@ static bool is_true(const char *value)
 
 static const char *token_path(struct arena *arena, const struct store_conf *conf)
 {
-	const char *path = store_env(conf, "HF_TOKEN_PATH"),
-		   *dir = store_env(conf, "HF_HOME");
+	static const struct {
+		const char *setting, *below;
+	} rows[] = {
+		{ "HF_TOKEN_PATH", "" },
+		{ "HF_HOME", "/token" },
+		{ "XDG_CACHE_HOME", "/huggingface/token" },
+		{ "HOME", "/.cache/huggingface/token" },
+	};
+	const struct cloud_conf cloud = store_cloud_conf(conf);
 
-	if (path)
-		return path;
-	if (dir)
-		return path_join(arena, dir, "token");
-	dir = store_env(conf, "XDG_CACHE_HOME");
-	if (dir)
-		return path_join(arena, dir, "huggingface/token");
-	dir = store_env(conf, "HOME");
-	return dir ? path_join(arena, dir, ".cache/huggingface/token") : NULL;
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *set = store_env(conf, rows[i].setting);
+
+		if (set)
+			return arena_printf(arena, "%s%s", cloud_path(arena, &cloud, set),
+					    rows[i].below);
+	}
+	return NULL;
 }
 
 static void set_token(struct hf_hub *hub, struct arena *arena, const char *token,

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cloud/aws_credentials.h"
+#include "cloud/aws_domain.h"
 #include "cloud/aws_profile.h"
 #include "cloud/gs_token.h"
 #include "net/uri.h"
@@ -261,8 +262,7 @@ static struct address address_of(struct s3_bucket *b, struct arena *arena,
 		a.host = str_slice(arena, rest, strcspn(rest, "/"));
 		base = rest + strlen(a.host);
 	} else {
-		a.host = arena_printf(arena, "s3.%s.amazonaws.com%s", region,
-				      str_starts(region, "cn-") ? ".cn" : "");
+		a.host = arena_printf(arena, "s3.%s.%s", region, aws_domain(region));
 	}
 	if (b->in_host)
 		a.host = arena_printf(arena, "%s.%s", b->name, a.host);

@@ -243,7 +243,8 @@ def test_access():
                   Run("model", hub, f"hf://org/{repo}", env=env).refused(*words))
         put(scratch / "home/token", TOKEN.encode() + b"\n")
         for env in ({"ACCESS_TOKEN": TOKEN}, {"HF_TOKEN": TOKEN}, {"ACCESS_TOKEN": TOKEN, "HF_TOKEN": OTHER},
-                    {"HF_HOME": str(scratch / "home")}, {"HF_TOKEN_PATH": str(scratch / "home/token")}):
+                    {"HF_HOME": str(scratch / "home")}, {"HF_TOKEN_PATH": str(scratch / "home/token")},
+                    {"HF_HOME": "~/home", "HOME": str(scratch)}, {"HF_TOKEN_PATH": "$PLACE/token", "PLACE": str(scratch / "home")}):
             for repo in ("private", "gated"):
                 run = Run("model", hub, f"hf://org/{repo}", env=env)
                 check(f"{repo} with {' '.join(env)}", run.wrong(f"models/org/{repo}", ["config.json", "w.safetensors"]) or run.secrets())

@@ -30,6 +30,7 @@ struct family {
 	struct map series;
 	struct series *recent[RECENT]; /* finds series without building the key */
 	size_t next_recent;
+	bool has_other; /* some of what is counted is under "other" */
 };
 
 struct metrics {
@@ -147,7 +148,7 @@ static struct series *find_recent(const struct family *f, const char *const *val
 	return NULL;
 }
 
-/* A series stays as long as its family; one that stands for others has no labels. */
+/* One that stands for others has no labels, and stays as long as its family. */
 static void keep_recent(struct family *f, struct series *s, const char *const *values)
 {
 	bool ended = false;
@@ -160,6 +161,22 @@ static void keep_recent(struct family *f, struct series *s, const char *const *v
 	f->recent[f->next_recent++ % RECENT] = s;
 }
 
+/*
+ * Makes room for another series of a gauge, such as that of a runtime which has TrainJobs
+ * when all those of another are gone. Not once "other" is in use: what is counted there
+ * would be taken off elsewhere.
+ */
+static void drop_zeros(struct family *f)
+{
+	if (f->metric->type != METRIC_GAUGE || f->has_other)
+		return;
+	memset(f->recent, 0, sizeof(f->recent));
+	f->next_recent = 0;
+	map_each(e, &f->series)
+		if (((struct series *)e->value)->value == 0)
+			series_free(map_del(&f->series, e->key));
+}
+
 /* By the text of its labels; created if needed. */
 static struct series *find_slowly(struct family *f, const char *const *values)
 {
@@ -169,7 +186,10 @@ static struct series *find_slowly(struct family *f, const char *const *values)
 
 	labels_text(&key, metric, values, NULL);
 	s = map_get(&f->series, (char *)key.data);
+	if (!s && f->series.n >= METRICS_MAX_SERIES)
+		drop_zeros(f);
 	if (!s && f->series.n >= METRICS_MAX_SERIES) {
+		f->has_other = true;
 		buf_clear(&key);
 		labels_text(&key, metric, values, "other");
 		s = map_get(&f->series, (char *)key.data);

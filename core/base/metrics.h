@@ -4,7 +4,8 @@
  * Metrics are defined in a constant table; a registry holds
  * the values and is safe to use from any thread. Values of labels come from a
  * bounded set (kinds, results, runtimes), never from a job's name: past
- * METRICS_MAX_SERIES of one family the rest is counted under "other".
+ * METRICS_MAX_SERIES of one family the rest is counted under "other". A gauge's series
+ * that are 0 make room first.
  *
  *     metrics_add(m, &reconcile_total, 1, "trainjob_controller", "success");
  *

@@ -131,6 +131,50 @@ TEST(test_too_many_series)
 	metrics_free(m);
 }
 
+/* Names that come and go, as of a runtime for each commit, do not use the series up. */
+TEST(test_a_gauges_zeros_make_room)
+{
+	struct metrics *m = metrics_new(table);
+	cleanup_buf struct buf out = { .max = 1000000 };
+
+	metrics_add(m, &by_kind, 1, "stays", "x");
+	for (int i = 0; i < 3 * METRICS_MAX_SERIES; i++) {
+		char name[20];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		metrics_add(m, &by_kind, 1, name, "x");
+		metrics_add(m, &by_kind, -1, name, "x");
+	}
+	metrics_add(m, &by_kind, 1, "stays", "x");
+	metrics_add(m, &by_kind, 1, "last", "x");
+	metrics_print(&out, m);
+	assert_non_null(strstr((char *)out.data, "{kind=\"stays\",result=\"x\"} 2\n"));
+	assert_non_null(strstr((char *)out.data, "{kind=\"last\",result=\"x\"} 1\n"));
+	assert_null(strstr((char *)out.data, "other"));
+	metrics_free(m);
+}
+
+/* What was counted under "other" is taken off there. */
+TEST(test_other_stays)
+{
+	struct metrics *m = metrics_new(table);
+	cleanup_buf struct buf out = { .max = 1000000 };
+
+	for (int by = 1; by >= -1; by -= 2) {
+		for (int i = 0; i < 2 * METRICS_MAX_SERIES; i++) {
+			char name[20];
+
+			snprintf(name, sizeof(name), "n%d", i);
+			metrics_add(m, &by_kind, by, name, "x");
+		}
+	}
+	metrics_print(&out, m);
+	assert_non_null(
+		strstr((char *)out.data, "{kind=\"other\",result=\"other\"} 0\n"));
+	assert_null(strstr((char *)out.data, "} -"));
+	metrics_free(m);
+}
+
 TEST(test_long_values_are_cut)
 {
 	struct metrics *m = metrics_new(table);

@@ -21,8 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
 versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
-if versitygw:
-    subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
+subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
     del os.environ[name]
 tmp = scratch / "tmp"
@@ -399,4 +398,12 @@ if versitygw:
             if not changed:
                 done = run("submit", "--local", "--resume", "s3://buck/clock", code=1, env=keys)
                 has("... --resume is refused", str(done) if isinstance(done, SystemExit) else done.stderr, "still runs there")
+
+# ---- the clock is set back while a job runs: certificates of its servers are valid, still --------------------------------------
+PROGRAM, clock = str(ROOT / "build/kftrainer-shifted"), scratch / "back"
+clock.write_text("0")
+done = run("submit", "--local", "-q", "--supervise", "--name", "back", "--runtime", "torch-distributed", "--", "sh", "-c", f"echo -172800 >{clock}; sleep 2",
+           env={"SHIFTED_CLOCK": str(clock)})
+check("a job whose clock is set back by two days", str(done) if isinstance(done, SystemExit) else "")
+same("... what its supervisor told is stored", out("get", "--local", "back", "-o", "wide").splitlines()[1].split()[9:12], ["0", "0", "100%"])
 finish()

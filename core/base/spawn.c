@@ -71,6 +71,17 @@ static const char *denied(const char *path, bool script)
 	return script && !access(path, X_OK) ? SPAWN_DENIED : NULL;
 }
 
+/* Is the whole line the name of a file? Linux ends the name at the first blank. */
+static bool has_blank(const char *line, size_t n)
+{
+	const char *end = memchr(line, '\n', n);
+	char name[256], *at;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(end ? (size_t)(end - line) : 0), line);
+	at = *name ? name + 2 + strspn(name + 2, " \t") : name;
+	return strpbrk(at, " \t") && !access(at, F_OK);
+}
+
 /* By the first line of a script, or the first bytes of a program. */
 static const char *malformed(const char *line, size_t n, bool script, int number)
 {
@@ -96,6 +107,9 @@ const char *spawn_fault(const char *path, int number)
 
 	if (fd >= 0)
 		close(fd);
+	if (script && (number == EACCES || number == ENOENT) &&
+	    has_blank(line, (size_t)n))
+		return SPAWN_BLANK;
 	if (number == EACCES || number == EISDIR)
 		return denied(path, script);
 	if (n < 0 || (number != ENOENT && number != ENOTDIR && number != ENOEXEC))
@@ -121,6 +135,10 @@ const char *spawn_remedy(const char *message)
 		{ SPAWN_NO_INTERPRETER,
 		  "head -n 1 shows the interpreter's name; a virtual environment that was "
 		  "moved, or whose Python was removed, has to be made again" },
+		{ SPAWN_BLANK,
+		  "Linux ends the name at the blank: start the script with its "
+		  "interpreter, as python3 -m MODULE, or make the virtual environment "
+		  "at a path without one" },
 		{ SPAWN_NO_LOADER,
 		  "it was built for another system: install it for this one" },
 		{ SPAWN_DENIED, "head -n 1 shows the interpreter's name: run chmod +x on "

@@ -119,6 +119,45 @@ TEST(test_why_a_script_does_not_start)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* As of a virtual environment below such a directory. */
+TEST(test_a_blank_in_the_name_of_an_interpreter)
+{
+	static const struct {
+		const char *before, *after, *says;
+		int number;
+	} rows[] = {
+		{ "#!", "/a b\n", SPAWN_BLANK, ENOENT },
+		{ "#! ", "/a b\n", SPAWN_BLANK, ENOENT },
+		{ "#!", "/a b\n", SPAWN_BLANK, EACCES },
+		{ "#!", "/a b", SPAWN_NO_INTERPRETER, ENOENT },
+		{ "#!", "/a c\n", SPAWN_NO_INTERPRETER, ENOENT },
+		{ "#!", "/none\n", SPAWN_NO_INTERPRETER, ENOENT },
+		{ "\n", "/a b\n", NULL, ENOENT },
+	};
+	char dir[] = "/tmp/kftrainer-spawn-XXXXXX", path[64], program[64], text[64];
+	struct error err = { 0 };
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/script", dir);
+	snprintf(program, sizeof(program), "%s/a b", dir);
+	assert_int_equal(file_write(program, "", 0, 0700, &err), 0);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *fault;
+
+		snprintf(text, sizeof(text), "%s%s%s", rows[i].before, dir,
+			 rows[i].after);
+		unlink(path);
+		assert_int_equal(file_write(path, text, strlen(text), 0700, &err), 0);
+		fault = spawn_fault(path, rows[i].number);
+		if (!str_eq(fault, rows[i].says))
+			fail_msg("%zu: %s", i, fault);
+	}
+	assert_non_null(strstr(spawn_remedy(SPAWN_BLANK), "at a path without one"));
+	unlink(path);
+	unlink(program);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 TEST(test_why_a_file_is_denied)
 {
 	static const struct {

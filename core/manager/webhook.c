@@ -239,6 +239,7 @@ static void validate_runtime(struct call *c)
 		validation_warn_of_ends(runtime, c->answer->warnings);
 		validation_warn_of_gangs(runtime, c->answer->warnings);
 		validation_warn_of_network(runtime, c->answer->warnings);
+		validation_warn_of_managers(runtime, c->answer->warnings);
 	}
 	if (errs.n)
 		refuse(c, &errs);

@@ -252,6 +252,7 @@ static void warn_runtime(const struct job_set *set, const struct doc *doc,
 	validation_warn_of_ends(doc->obj, warnings);
 	validation_warn_of_gangs(doc->obj, warnings);
 	validation_warn_of_network(doc->obj, warnings);
+	validation_warn_of_managers(doc->obj, warnings);
 	json_each(w, warnings) {
 		const char *path =
 			str_slice(&arena, w->valuestring, strcspn(w->valuestring, ":"));

@@ -155,6 +155,24 @@ bool jobset_depends_on_complete(const cJSON *dependency)
 	return str_eq(json_str(dependency, "status"), "Complete");
 }
 
+static const char *other_manager(const cJSON *spec, const char *own)
+{
+	const char *manager = json_str(spec, "managedBy");
+
+	return str_eq(manager, own) ? NULL : manager;
+}
+
+const char *jobset_other_manager(const cJSON *spec)
+{
+	return other_manager(spec, "jobset.sigs.k8s.io/jobset-controller");
+}
+
+const char *rjob_other_manager(const cJSON *rjob)
+{
+	return other_manager(json_get(rjob, "template", "spec"),
+			     "kubernetes.io/job-controller");
+}
+
 cJSON *rjob_job_spec(cJSON *rjob)
 {
 	return json_obj(rjob, "template", "spec");

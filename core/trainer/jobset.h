@@ -45,6 +45,13 @@ void rjob_set_depends_ready(cJSON *rjob, const char *job);
 bool jobset_depends_on_complete(
 	const cJSON *dependency); /* of one element; false: on Ready */
 
+/*
+ * Whom JobSet leaves the JobSet of that spec to, or Kubernetes the Jobs of a replicated job:
+ * spec.managedBy. NULL: nobody else.
+ */
+const char *jobset_other_manager(const cJSON *spec);
+const char *rjob_other_manager(const cJSON *rjob);
+
 /* The nodes of the Job template; made when absent. */
 cJSON *rjob_job_spec(cJSON *rjob);
 cJSON *rjob_pod_template(cJSON *rjob);

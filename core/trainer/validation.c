@@ -439,6 +439,37 @@ void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings)
 	}
 }
 
+void validation_warn_of_managers(const cJSON *runtime, cJSON *warnings)
+{
+	const cJSON *spec = json_get(runtime, "spec", "template", "spec"), *rjob;
+	const char *manager = jobset_other_manager(spec);
+	cleanup_arena struct arena arena = { 0 };
+	int i = 0;
+
+	if (manager)
+		cJSON_AddItemToArray(
+			warnings,
+			cJSON_CreateString(arena_printf(
+				&arena,
+				"spec.template.spec.managedBy: JobSet leaves the jobs to %s, "
+				"which has to create them; otherwise remove it",
+				manager)));
+	json_each(rjob, runtime_jobs(runtime)) {
+		int at = i++;
+
+		manager = rjob_other_manager(rjob);
+		if (manager)
+			cJSON_AddItemToArray(
+				warnings,
+				cJSON_CreateString(arena_printf(
+					&arena,
+					"spec.template.spec.replicatedJobs[%d].template.spec."
+					"managedBy: Kubernetes leaves the pods to %s, which "
+					"has to create them; otherwise remove it",
+					at, manager)));
+	}
+}
+
 static bool names_a_scheduler(const cJSON *runtime)
 {
 	const cJSON *rjob;

@@ -79,6 +79,9 @@ void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings);
  */
 void validation_warn_of_network(const cJSON *runtime, cJSON *warnings);
 
+/* Warn of a JobSet or Jobs that name another controller: it has to make what they consist of. */
+void validation_warn_of_managers(const cJSON *runtime, cJSON *warnings);
+
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 

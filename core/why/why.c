@@ -41,6 +41,7 @@ static const struct {
 	{ .add = why_no_runtime, NOT_STARTED },
 	{ .add = why_creation_failed, NOT_STARTED },
 	{ .add = why_no_controller, NOT_STARTED, .only = true },
+	{ .add = why_managed, WHY_PENDING },
 	{ .add = why_no_jobset_controller, WHY_PENDING },
 	{ .add = why_pods_refused, ACTIVE },
 	{ .add = why_node_lost, ACTIVE },

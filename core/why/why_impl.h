@@ -68,6 +68,7 @@ const char *why_log_line(struct why *w, const cJSON *pod);
 /* The causes: each adds at most what it finds. */
 void why_deleted(struct why *w);
 void why_elsewhere(struct why *w);
+void why_managed(struct why *w);
 void why_no_runtime(struct why *w);
 void why_runtime_gone(struct why *w);
 void why_creation_failed(struct why *w);

@@ -89,6 +89,28 @@ void why_elsewhere(struct why *w)
 		"(MultiKueue does so in a worker cluster)");
 }
 
+/* Of the JobSet, or of a job without pods. On this machine nobody else is asked. */
+void why_managed(struct why *w)
+{
+	const cJSON *spec = jobset_spec_of(w->v->jobset), *rjob;
+	const char *manager = jobset_other_manager(spec), *job = NULL;
+
+	json_each(rjob, jobset_jobs_const(spec)) {
+		if (manager)
+			break;
+		job = json_str(rjob, "name");
+		manager = rjob_other_manager(rjob);
+	}
+	if (!manager || w->v->is_local || w->v->pods->child)
+		return;
+	why_add(w, "ManagedBy", why_describe(w, "jobset", w->v->name),
+		"%s to %s (managedBy in the runtime's template), which has created none; "
+		"without such a controller remove managedBy",
+		job ? arena_printf(w->arena, "job %s leaves its pods", job)
+		    : "its JobSet leaves its Jobs",
+		manager);
+}
+
 static const char *list_runtimes(const struct runtime_ref *ref)
 {
 	return runtime_ref_is_cluster(ref) ? "kubectl get clustertrainingruntimes"
@@ -303,6 +325,7 @@ void why_no_jobset_controller(struct why *w)
 	int64_t since = foreign_time(meta_created(v->jobset));
 
 	if (!v->jobset || v->jobs->child || jobset_suspended(v->jobset) ||
+	    jobset_other_manager(jobset_spec_of(v->jobset)) ||
 	    v->now - since < VIEW_REACTION_SECONDS || jobset_has_status(v->jobset) ||
 	    view_event(v, JOBSET_KIND, v->name, NULL, false))
 		return;

@@ -272,6 +272,21 @@ static void explain_wait(struct why *w)
 			*message ? ": " : "", why_quote(w, message));
 }
 
+/* Kueue's schema allows so many pod sets, one a job; that of older releases 8. */
+static const char *pod_sets_hint(struct why *w)
+{
+	enum { OLD_POD_SETS = 8, POD_SETS = 18 };
+	const cJSON *jobs = jobset_jobs_const(jobset_spec_of(w->v->jobset));
+	int n = cJSON_GetArraySize(jobs);
+
+	if (n <= OLD_POD_SETS)
+		return NULL;
+	return arena_printf(w->arena,
+			    "its JobSet has %d jobs, where a Workload has at most %d pod "
+			    "sets (in older releases of Kueue %d)",
+			    n, POD_SETS, OLD_POD_SETS);
+}
+
 void why_queued(struct why *w)
 {
 	const struct view *v = w->v;
@@ -293,12 +308,16 @@ void why_queued(struct why *w)
 			"it is for Kueue's queue %s (label " QUEUE_LABEL
 			"), but Kueue is not installed in the cluster",
 			label);
-	else if (why_job_age(w) >= VIEW_REACTION_SECONDS)
+	else if (why_job_age(w) >= VIEW_REACTION_SECONDS) {
+		const char *hint = pod_sets_hint(w);
+
 		why_add(w, "NoWorkload", "kubectl get workloads%n",
-			"Kueue has not created a Workload for it for %s: is its "
-			"controller running, with the integration "
-			"trainer.kubeflow.org/trainjob?",
-			why_age(w, v->now - why_job_age(w)));
+			"Kueue has not created a Workload for it for %s: %s",
+			why_age(w, v->now - why_job_age(w)),
+			hint ? hint
+			     : "is its controller running, with the integration "
+			       "trainer.kubeflow.org/trainjob?");
+	}
 }
 
 void why_suspended(struct why *w)

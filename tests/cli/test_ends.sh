@@ -86,6 +86,9 @@ sed 's/^  template:/  podGroupPolicy: {coscheduling: {}, volcano: {}}\n  templat
 sed 's/numNodes: 1/&, torch: {}/; s/^    spec:/    spec:\n      network: {enableDNSHostnames: false}/' kept.yaml >names.yaml
 check "pods without names: a warning" said names.yaml \
 	'^kftrainer runtime validate: warning: names.yaml:[0-9]+:[0-9]+: spec.template.spec.network.enableDNSHostnames: '
+sed 's/^    spec:/    spec:\n      managedBy: a.b\/c/' kept.yaml >managed.yaml
+check "a JobSet of another controller: a warning" said managed.yaml \
+	'^kftrainer runtime validate: warning: managed.yaml:[0-9]+:[0-9]+: spec.template.spec.managedBy: JobSet leaves the jobs to a.b/c'
 check "a gang for two schedulers: a warning" said gangs.yaml \
 	'^kftrainer runtime validate: warning: gangs.yaml:[0-9]+:[0-9]+: spec.podGroupPolicy: coscheduling and volcano are both set'
 check "... and no error" test "$status" = 0

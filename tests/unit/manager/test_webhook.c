@@ -414,6 +414,14 @@ TEST(test_when_the_api_server_fails)
 	"replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {hostNetwork: true" dns \
 	", containers: [{name: node, image: i}]}}}}}]}}}}"
 
+#define MANAGED(labels, manager)                                                 \
+	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, "  \
+	"labels: {" labels "}}, spec: {mlPolicy: {torch: {}}, template: {spec: " \
+	"{replicatedJobs: [{name: node, template: {metadata: {labels: "          \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: "        \
+	"{managedBy: " manager ", template: {spec: {containers: [{name: node, "  \
+	"image: i}]}}}}}]}}}}"
+
 #define GANGS(labels, policy)                                                           \
 	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, "         \
 	"labels: {" labels "}}, spec: {mlPolicy: {torch: {}}, podGroupPolicy: {" policy \
@@ -492,6 +500,14 @@ TEST(test_runtimes)
 			  "network: {enableDNSHostnames: false}, "),
 		  NULL, NULL, 1 },
 		{ VALIDATE_RT, ON_HOST("", "torch", "", ""), NULL, NULL, 0 },
+
+		/* a JobSet or Jobs of another controller */
+		{ VALIDATE_RT, ON_HOST(SDK, "torch", "", "managedBy: a.b/c, "), NULL,
+		  NULL, 2 }, /* and the host's network */
+		{ VALIDATE_RT, MANAGED(SDK, "x.y/z"), NULL, NULL, 1 },
+		{ VALIDATE_RT, MANAGED(SDK, "kubernetes.io/job-controller"), NULL, NULL,
+		  0 },
+		{ VALIDATE_RT, MANAGED("", "x.y/z"), NULL, NULL, 0 },
 
 		{ VALIDATE_RT, MPI("", "", BY "sshd"), NULL,
 		  "spec.template.metadata.annotations", 0 },

@@ -75,6 +75,19 @@ TEST(test_start)
 		  "its ClusterTrainingRuntime r has been deleted: the" },
 		{ "another controller's", JOB(", managedBy: x", ""),
 		  "bert is pending: spec.managedBy names another controller" },
+		{ "another controller's JobSet",
+		  JOB("", STATUS) "kind: JobSet\n" META(
+			  "bert") "}\nspec: {managedBy: a.b/c}\n",
+		  "bert is pending: its JobSet leaves its Jobs to a.b/c (managedBy in the "
+		  "runtime's template), which has created none; without such a controller "
+		  "remove managedBy.\nMore: kubectl describe jobset bert -n a\n" },
+		{ "another controller's Jobs",
+		  JOB("", STATUS) "kind: JobSet\n" META(
+			  "bert") "}\nspec: {managedBy: jobset.sigs.k8s.io/jobset-controller, "
+				  "replicatedJobs: [{name: a, template: {spec: {managedBy: "
+				  "kubernetes.io/job-controller}}}, {name: b, template: {spec: "
+				  "{managedBy: x.y/z}}}]}\nstatus: {restarts: 0}\n---\n" JOBS,
+		  "bert is pending: job b leaves its pods to x.y/z (managedBy in" },
 		{ "in a worker cluster, not yet",
 		  JOB(", managedBy: kueue.x-k8s.io/multikueue, suspend: true", "")
 			  WORKLOAD(
@@ -260,6 +273,14 @@ TEST(test_queue)
 		  "bert is suspended: it is for Kueue's queue q (label "
 		  "kueue.x-k8s.io/queue-name), but Kueue is not installed in "
 		  "the cluster" },
+		{ "more jobs than a Workload can have",
+		  QUEUED "kind: JobSet\n" META(
+			  "bert") "}\nspec: {suspend: true, replicatedJobs: [{name: a}, "
+				  "{name: b}, {name: c}, {name: d}, {name: e}, {name: f}, "
+				  "{name: g}, {name: h}, {name: i}]}\n",
+		  "bert is suspended: Kueue has not created a Workload for it for 60m: its "
+		  "JobSet has 9 jobs, where a Workload has at most 18 pod sets (in older "
+		  "releases of Kueue 8).\nMore: kubectl get workloads -n a\n" },
 		{ "no Workload", QUEUED,
 		  "bert is suspended: Kueue has not created a Workload for it for 60m: "
 		  "is its controller running" },

@@ -79,11 +79,7 @@ static int read_documents(struct admission_request *req, const cJSON *request,
 	return 0;
 }
 
-/*
- * The API server requires the uid in the answer, also to a review that json_parse()
- * refuses (for example NUL in a string). The API server prints the uid first.
- */
-static void find_uid(struct admission_request *req, const char *body, size_t len)
+void admission_find_uid(struct admission_request *req, const void *body, size_t len)
 {
 	static const char before[] = "\"request\":{\"uid\":\"";
 	char uid[UID_MAX + 1] = "";
@@ -93,7 +89,7 @@ static void find_uid(struct admission_request *req, const char *body, size_t len
 	if (!p)
 		return;
 	p += strlen(before);
-	while (p + n < body + len && n < UID_MAX &&
+	while (p + n < (const char *)body + len && n < UID_MAX &&
 	       (isalnum((unsigned char)p[n]) || p[n] == '-'))
 		n++;
 	memcpy(uid, p, n);
@@ -118,7 +114,7 @@ int admission_read(struct admission_request *req, const void *body, size_t len,
 	if (!len)
 		return error_set(err, ERR_FORMAT, "request body is empty");
 	if (json_parse(&req->review, body, len, err)) {
-		find_uid(req, body, len);
+		admission_find_uid(req, body, len);
 		return error_wrap(err, "cannot read the AdmissionReview");
 	}
 	request = json_get(req->review, "request");

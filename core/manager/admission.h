@@ -34,6 +34,11 @@ struct admission_request {
  */
 MUST_CHECK int admission_read(struct admission_request *ret, const void *body, size_t len,
 			      struct error *err);
+/*
+ * The API server requires the uid in the answer, also to a review that is not parsed
+ * (too large, NUL in a string). It prints the uid first.
+ */
+void admission_find_uid(struct admission_request *req, const void *body, size_t len);
 void admission_release(struct admission_request *req);
 #define cleanup_admission __attribute__((cleanup(admission_release)))
 

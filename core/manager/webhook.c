@@ -409,9 +409,11 @@ static void answer_to(struct webhook *w, const struct hook *hook,
 	struct error err = { 0 };
 	int rc = check_content_type(http, &err);
 
-	if (!rc && values > MAX_VALUES)
+	if (!rc && values > MAX_VALUES) {
+		admission_find_uid(&req, http->body, http->body_len);
 		rc = error_set(&err, ERR_LIMIT, "request entity has more than %d values",
 			       MAX_VALUES);
+	}
 	if (rc || admission_read(&req, http->body, http->body_len, &err))
 		admission_refuse(&answer, err.kind == ERR_LIMIT ? 413 : 400, "%s",
 				 err.msg);

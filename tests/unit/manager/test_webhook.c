@@ -655,12 +655,10 @@ static bool answered(struct caller *c)
 	return __atomic_load_n(&c->answered, __ATOMIC_SEQ_CST);
 }
 
-/* A review of that kind, with so many values in it. */
-static void call_with(struct caller *c, struct webhook *w, const char *kind, size_t n,
-		      int status)
+/* A review of that kind, with so many values in it; the caller's. */
+static char *review_with(const char *kind, size_t n)
 {
 	cleanup_buf struct buf body = { .max = 16 * 1024 * 1024 };
-	struct error err = { 0 };
 
 	buf_printf(&body,
 		   "{\"request\":{\"uid\":\"u\",\"namespace\":\"ns\",\"operation\":"
@@ -672,8 +670,16 @@ static void call_with(struct caller *c, struct webhook *w, const char *kind, siz
 	for (; n; n--)
 		buf_adds(&body, ",0");
 	buf_adds(&body, "]}}}");
+	return (char *)STEAL(body.data);
+}
+
+static void call_with(struct caller *c, struct webhook *w, const char *kind, size_t n,
+		      int status)
+{
+	struct error err = { 0 };
+
 	c->w = w;
-	c->body = (char *)STEAL(body.data);
+	c->body = review_with(kind, n);
 	c->answered = false;
 	c->status = status;
 	assert_int_equal(thread_start(&c->thread, call, c, &err), 0);
@@ -684,6 +690,20 @@ static void join(struct caller *c)
 	pthread_join(c->thread, NULL);
 	assert_true(answered(c));
 	free(c->body);
+}
+
+/* An API server shows users the reason only if the answer has the review's uid. */
+TEST(test_a_review_of_too_many_values_gets_its_answer)
+{
+	cleanup_free char *body = review_with("TrainJob", 100001);
+	struct httpd_response resp = { 0 };
+
+	post(NULL, NULL, VALIDATE, "application/json", body, &resp);
+	assert_int_equal(resp.status, 200);
+	assert_non_null(
+		strstr((char *)resp.body.data, "\"uid\":\"u\",\"allowed\":false"));
+	assert_non_null(strstr((char *)resp.body.data, "more than 100000 values"));
+	buf_release(&resp.body);
 }
 
 enum { MANY = 20, LARGE = 49000 }; /* so many values: as many as are looked at at once */

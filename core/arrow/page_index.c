@@ -109,6 +109,23 @@ static int check(const struct page_index *index, const struct column_index *c,
 	return 0;
 }
 
+/*
+ * parquet-java marks pages without statistics like those of nulls only, although their
+ * column is required or their null count another: of these nothing is known.
+ */
+static void mark_nulls(struct page_index *index, size_t i, bool marked, bool counted)
+{
+	struct page_statistics *page = &index->pages[i];
+	int64_t end = i + 1 < index->n ? page[1].first_row : index->rows;
+
+	if (!marked)
+		return;
+	page->only_nulls =
+		index->leaf->max_def &&
+		(!counted || page->statistics.null_count == end - page->first_row);
+	page->statistics = (struct statistics){ .null_count = -1 };
+}
+
 int page_index_read(struct page_index *ret, const struct page_index_source *from,
 		    struct arena *arena, struct error *err)
 {
@@ -127,12 +144,14 @@ int page_index_read(struct page_index *ret, const struct page_index_source *from
 		struct page_statistics *page = &index.pages[i];
 
 		page->first_row = ((const struct place *)o.places.at)[i].first_row;
-		page->only_nulls = ((const int64_t *)c.null_pages.at)[i] != 0;
 		page->statistics.min = ((const struct thrift_bytes *)c.min.at)[i];
 		page->statistics.max = ((const struct thrift_bytes *)c.max.at)[i];
 		page->statistics.null_count =
 			c.null_counts.n ? ((const int64_t *)c.null_counts.at)[i] : -1;
 	}
+	for (size_t i = 0; i < index.n; i++)
+		mark_nulls(&index, i, ((const int64_t *)c.null_pages.at)[i] != 0,
+			   c.null_counts.n != 0);
 	*ret = index;
 	return 0;
 }

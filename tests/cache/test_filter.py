@@ -106,6 +106,30 @@ check("pages that statistics rule out are not decoded: a damaged one goes unseen
       and keeps([["id", ">=", 19990], ["id", "<", 20003]], scratch / "broken.parquet") == list(range(19990, 20003)) else whole.stderr)
 
 
+# ---- an index that contradicts itself, as of parquet-java without statistics ----
+def marked(name, values, nullable, counts):
+    """All pages are marked as of nulls only; their null counts are left, or replaced by `counts`."""
+    file = scratch / f"{name}.parquet"
+    pq.write_table(pa.table({"id": pa.array(values, pa.int32())}, pa.schema([pa.field("id", pa.int32(), nullable)])), file,
+                   use_dictionary=False, write_page_index=True, data_page_size=400, write_batch_size=100)
+    whole, n = bytearray(file.read_bytes()), -(-len(values) // 100)
+    head = bytes([0x19, n << 4 | 1])  # a list of n booleans, 2: false
+    assert n < 15 and whole.count(head + b"\2" * n) == 1, whole[-400:]
+    at = whole.index(head + b"\2" * n) + 2
+    whole[at:at + n] = b"\1" * n
+    at = whole.rindex(bytes([0x19, n << 4 | 6]) + b"\0" * n, 0, len(whole) - 200) + 2 if counts is not None else 0
+    if counts is not None:
+        whole[at:at + n] = bytes([counts]) * n
+    file.write_bytes(whole)
+    return file
+
+
+for name, nullable, counts in (("none is null", True, None), ("unknown", True, 1), ("required", False, None)):
+    file = marked(name.replace(" ", "_"), list(range(1000)), nullable, counts)
+    got = [keeps(x, file) for x in (["id", ">=", 990], ["id", "is null", False], ["id", "is null"])]
+    check(f"pages marked as of nulls only, {name}: their rows are read", None if got == [list(range(990, 1000)), list(range(1000)), []] else got)
+
+
 # ---- what is refused ----
 def refused(like, text, code=2):
     done = subprocess.run([PROGRAM, "cache-serve", "cat", "--filter", text, path], capture_output=True, text=True)

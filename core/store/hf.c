@@ -162,6 +162,26 @@ static int read_file(struct store *s, struct hf_tree_want want, struct store_lis
 	return read_tree(s, dir, false, want, l, err);
 }
 
+/* "tree/main/dir" is of the address of a page. */
+static const char *page_hint(const struct store *s, struct arena *arena)
+{
+	static const char *const shows[] = { "tree/", "blob/", "resolve/" };
+	const char *dataset = str_eq(s->repo.kind, "datasets") ? "datasets/" : "";
+
+	for (size_t i = 0; i < N_ELEMENTS(shows); i++)
+		if (str_starts(s->repo.folder, shows[i]))
+			return arena_printf(
+				arena, ": did you mean %.300s?",
+				str_visible(
+					arena,
+					hf_uri_of_page(arena,
+						       arena_printf(arena, "%s%s/%s",
+								    dataset, s->repo.id,
+								    s->repo.folder)),
+					false));
+	return "";
+}
+
 static int read_all(struct store *s, const struct hf_tree_want *want,
 		    struct store_listing *l, struct error *err)
 {
@@ -182,9 +202,10 @@ static int read_all(struct store *s, const struct hf_tree_want *want,
 	if (is_folder || l->n)
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "%s: no such file or directory '%.300s' at commit %.12s",
+			 "%s: no such file or directory '%.300s' at commit %.12s%s",
 			 hf_repo_shown(&arena, &s->repo),
-			 str_visible(&arena, folder, false), s->commit);
+			 str_visible(&arena, folder, false), s->commit,
+			 page_hint(s, &arena));
 }
 
 /* If nothing has the URI's name, "%20" in it is decoded. */

@@ -163,3 +163,32 @@ int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, boo
 	*ret = r;
 	return 0;
 }
+
+const char *hf_uri_of_page(struct arena *arena, const char *path)
+{
+	static const char *const shows[] = { "tree", "blob", "resolve", "raw", NULL };
+	static const char *const others[] = { "api",    "blog",   "collections", "docs",
+					      "models", "papers", "spaces",      NULL };
+	char **parts, *id, *text = arena_strdup(arena, path);
+	bool dataset;
+
+	text[str_length_before(text, '/')] = 0;
+	parts = str_split(arena, text, '/', NULL);
+	dataset = *parts && str_eq(*parts, "datasets");
+	parts += dataset;
+	if (!*parts || str_in(*parts, others))
+		return NULL;
+	id = *parts++;
+	if (*parts && !str_in(*parts, shows))
+		id = arena_printf(arena, "%s/%s", id, *parts++);
+	if (!hf_id_valid(id))
+		return NULL;
+	id = arena_printf(arena, "hf://%s/%s", dataset ? "datasets" : "models", id);
+	if (!*parts || !str_in(*parts, shows) || !parts[1])
+		return id;
+	if (!str_eq(*++parts, "main"))
+		id = arena_printf(arena, "%s@%s", id, *parts);
+	return *++parts ? arena_printf(arena, "%s/%s", id,
+				       str_join(arena, (const char *const *)parts, "/"))
+			: id;
+}

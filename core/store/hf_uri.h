@@ -28,6 +28,12 @@ struct hf_repo {
 MUST_CHECK int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri,
 			     bool model, struct error *err);
 
+/*
+ * The URI of what a page of the hub shows, by the page's path: of org/name/tree/v1/dir it
+ * is hf://models/org/name@v1/dir. NULL: the page is of no repository.
+ */
+const char *hf_uri_of_page(struct arena *arena, const char *path);
+
 /* "org/name" or "name", as the hub allows them? */
 bool hf_id_valid(const char *id);
 

@@ -26,6 +26,7 @@
 #include "net/redirect.h"
 #include "net/retry.h"
 #include "net/uri.h"
+#include "store/hf_uri.h"
 #include "store/scheme.h"
 #include "store/verify.h"
 
@@ -40,6 +41,47 @@ struct store {
 	const char *headers[2]; /* for the URL's own host */
 };
 
+static bool is_hub(const char *host)
+{
+	return !strcasecmp(host, "huggingface.co") || !strcasecmp(host, "hf.co") ||
+	       !strcasecmp(host, "www.huggingface.co");
+}
+
+static int hub_page(struct arena *arena, const char *url, const struct uri *u,
+		    struct error *err)
+{
+	const char *uri = hf_uri_of_page(arena, u->path);
+
+	if (strstr(u->path, "/resolve/") || strstr(u->path, "/raw/") ||
+	    str_starts(u->path, "api/"))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "'%s': a page of the hub, not a file: use %.300s",
+			 uri_shown(arena, url),
+			 uri ? str_visible(arena, uri, false) : "hf://org/name");
+}
+
+/* Users copy addresses of pages that show a file. */
+static int page_check(struct arena *arena, const char *url, struct error *err)
+{
+	const char *show = "/-/blob/", *raw = "/-/raw/"; /* GitLab's, of any host */
+	struct uri u;
+
+	if (uri_parse(&u, arena, url, err))
+		return -1;
+	if (is_hub(u.host))
+		return hub_page(arena, url, &u, err);
+	if (!strcasecmp(u.host, "github.com")) {
+		show = "/blob/";
+		raw = "/raw/";
+	}
+	if (!strstr(u.path, show) || (u.query && strstr(u.query, "raw=")))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "'%s': a page that shows the file: write %s in place of %s",
+			 uri_shown(arena, url), raw, show);
+}
+
 static int web_open(struct store **ret, const struct store_conf *conf, struct error *err)
 {
 	const char *token = store_env(conf, "ACCESS_TOKEN");
@@ -52,6 +94,8 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 			       "'%s': expected a host without a user name; set a token "
 			       "in ACCESS_TOKEN",
 			       uri_shown(&s->arena, conf->uri));
+	if (!rc)
+		rc = page_check(&s->arena, conf->uri, err);
 	if (!rc && token)
 		rc = secret_take(&token, &s->arena, token, "ACCESS_TOKEN", err);
 	if (rc) {
@@ -242,7 +286,8 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 	if (!str_starts(o->key, "http://") && !str_starts(o->key, "https://"))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "a manifest may contain http:// and https:// URLs only");
-	if (take_words(o, arena, words, &name, err) || check_plain(o, base, err))
+	if (page_check(arena, o->key, err) || take_words(o, arena, words, &name, err) ||
+	    check_plain(o, base, err))
 		return -1;
 	if (!name)
 		return name_of(&o->path, arena, base, o->key, err);

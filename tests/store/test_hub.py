@@ -184,7 +184,8 @@ def test_uris():
         run = Run("dataset", hub, "hf://org/data", env={"IGNORE_PATTERNS": "*.bin, data2/ ,,README*"})
         check("IGNORE_PATTERNS", run.wrong("datasets/org/data", ["data-old.txt", "data/a.parquet"]))
         for uri, *words in (("hf://org/nothing", "no model org/nothing", "ACCESS_TOKEN"), ("hf://org/model@v9", "no revision 'v9'"),
-                            ("hf://org/model/nowhere", "no such file or directory 'nowhere'"), ("hf://org/mo del", "invalid repository name"),
+                            ("hf://org/model/nowhere", "no such file or directory 'nowhere'"),
+                            ("hf://org/model/tree/v1", "did you mean hf://models/org/model@v1?"), ("hf://org/mo del", "invalid repository name"),
                             ("hf://spaces/org/x", "not a model or"), ("hf://", "no repository name")):
             check(f"{uri} is refused in one line", Run("model", hub, uri).refused(*words))
         check("nothing left after the filters is no success", Run("model", hub, "hf://org/unwanted").refused("org/unwanted"))

@@ -83,6 +83,18 @@ check "a claim that is not mounted: where it should be" \
 	says 1 'claim none: no directory /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
 check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
 check "cache:// needs a TrainJob" says 2 'TRAIN_JOB_NAME is not set' initialize-dataset --uri cache://a/b --to "$scratch/to"
+pages() { # a page's address and what is said; all are refused before anybody is asked
+	while read -r uri words; do
+		says 2 "$words" initialize-dataset --uri "$uri" --to "$scratch/to" || return
+	done <<-END
+		https://huggingface.co/org/name : use hf://models/org/name$
+		https://HuggingFace.co/datasets/org/name/tree/v1/data : use hf://datasets/org/name@v1/data$
+		https://hf.co/spaces/org/name : use hf://org/name$
+		https://github.com/org/name/blob/main/a.csv write /raw/ in place of /blob/
+		https://git.example/org/name/-/blob/main/a.csv write /-/raw/ in place of /-/blob/
+	END
+}
+check "a page of a hub or a Git server is not a file" pages
 check "an unknown scheme: lists the known ones" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
 # --to is the user's own word, and may be a link or lie behind one. What is below it is not.
 linked() {

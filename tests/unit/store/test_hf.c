@@ -335,6 +335,33 @@ TEST(test_hubs)
 	}
 }
 
+TEST(test_pages)
+{
+	static const char *const rows[][2] = {
+		{ "org/name", "hf://models/org/name" },
+		{ "gpt2/", "hf://models/gpt2" },
+		{ "gpt2/tree/main", "hf://models/gpt2" },
+		{ "org/name/tree/main/a/b/", "hf://models/org/name/a/b" },
+		{ "org/name/blob/v1/a.json", "hf://models/org/name@v1/a.json" },
+		{ "org/name/discussions/3", "hf://models/org/name" },
+		{ "datasets/org/name", "hf://datasets/org/name" },
+		{ "datasets/squad/tree/refs%2Fpr%2F1/x",
+		  "hf://datasets/squad@refs%2Fpr%2F1/x" },
+		{ "datasets/org/name/viewer/en/train", "hf://datasets/org/name" },
+		{ "", "(none)" },
+		{ "datasets", "(none)" },
+		{ "spaces/org/name", "(none)" },
+		{ "a--b/name", "(none)" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *uri = hf_uri_of_page(&arena, rows[i][0]);
+
+		assert_string_equal(uri ? uri : "(none)", rows[i][1]);
+	}
+}
+
 static const struct {
 	int status;
 	const char *code, *message, *token;

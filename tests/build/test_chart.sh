@@ -89,6 +89,23 @@ selected() {
 			assert docs["Deployment"]["metadata"]["namespace"] == "elsewhere"
 		PYTHON
 }
+# The container's, those of the Service whose numbers clients are told, and those that no sidecar takes.
+ports_follow() {
+	template kubeflow-trainer kubeflow-system --set manager.config.webhook.port=9444 \
+		--set manager.config.health.healthProbeBindAddress='[::]:8082' --set manager.config.statusServer.port=10444 \
+		--set-string manager.config.metrics.bindAddress=0 >"$scratch/chart.yaml" || { cat "$scratch/err"; return 1; }
+	python3 - "$scratch/chart.yaml" <<-'PYTHON'
+		import sys, yaml
+		docs = {d["kind"]: d for d in yaml.safe_load_all(open(sys.argv[1])) if d}
+		pod = docs["Deployment"]["spec"]["template"]
+		have = {p["name"]: p["containerPort"] for p in pod["spec"]["containers"][0]["ports"]}
+		assert have == {"health": 8082, "metrics": 8443, "webhook": 9444, "status-server": 10444}, have
+		have = {p["name"]: (p["port"], p["targetPort"]) for p in docs["Service"]["spec"]["ports"]}
+		assert have == {"monitoring-port": (8443, "metrics"), "webhook-server": (443, "webhook"),
+		                "status-server": (10444, "status-server")}, have
+		assert pod["metadata"]["annotations"]["traffic.sidecar.istio.io/excludeInboundPorts"] == "9444,10444"
+	PYTHON
+}
 # No name of the default release is left in one of another name.
 renamed() {
 	template mine elsewhere --set crds.enabled=false --set nameOverride=tt,strictRBAC=true >"$scratch/out" &&
@@ -137,6 +154,10 @@ check "webhook.failurePolicy" has_not 'failurePolicy: Fail' --set webhook.failur
 check "fields of the configuration" has 'auth:' --set manager.config.metrics.auth.enabled=true
 check "feature gates" has 'TrainJobStatus: true' --set manager.config.featureGates.TrainJobStatus=true
 check "number of workers" has 'TrainJob.trainer.kubeflow.org: 9' --set manager.config.controller.groupKindConcurrency.trainJob=9
+check "ports of the configuration" ports_follow
+check "manager.priorityClassName" has 'priorityClassName: system-cluster-critical' --set manager.priorityClassName=system-cluster-critical
+check "upstream's image is refused" refused "is upstream's manager; set image.registry" \
+	--set image.registry=ghcr.io,image.repository=kubeflow/trainer/trainer-controller-manager
 check "names of Service and Secret" has 'webhookSecretName: other' --set manager.config.certManagement.webhookSecretName=other
 check "... and the right to it" has '^  - other$' --set manager.config.certManagement.webhookSecretName=other
 check "strictRBAC: no policy unless asked for" has_not 'kind: ValidatingAdmissionPolicy'

@@ -45,6 +45,20 @@ app.kubernetes.io/component: manager
 {{- with .image.registry }}{{ . }}/{{ end }}{{ .image.repository }}:{{ .image.tag | default .tag }}
 {{- end }}
 
+{{/* By their names in the Deployment, the ports of the configuration. "0" turns metrics off. */}}
+{{- define "ports" -}}
+{{- with .Values.manager.config }}
+health: {{ last (splitList ":" .health.healthProbeBindAddress) }}
+metrics: {{ last (splitList ":" (toString .metrics.bindAddress)) }}
+webhook: {{ .webhook.port }}
+status-server: {{ .statusServer.port }}
+{{- end }}
+{{- end }}
+
 {{- define "manager.image" -}}
+{{- $upstream := "ghcr.io/kubeflow/trainer/trainer-controller-manager" }}
+{{- if eq (printf "%s/%s" .Values.image.registry .Values.image.repository) $upstream }}
+{{- fail (printf "image: %s is upstream's manager; set image.registry, repository and tag to kftrainer's image" $upstream) }}
+{{- end }}
 {{- include "image" (dict "image" .Values.image "tag" .Chart.Version) }}
 {{- end }}

@@ -45,6 +45,12 @@ What the values change of an object that `kftrainer install` prints. Each gets
 {{- end }}
 
 {{- define "settle.Service" -}}
+{{- $ports := include "ports" .root | fromYaml }}
+{{- range .obj.spec.ports }}
+{{- if eq .name "status-server" }}{{/* It is in the URL that pods are told. */}}
+{{- $_ := set . "port" (get $ports .name | int) }}
+{{- end }}
+{{- end }}
 {{- $_ := set .obj.spec "selector" (include "selector" .root | fromYaml) }}
 {{- end }}
 
@@ -74,9 +80,12 @@ What the values change of an object that `kftrainer install` prints. Each gets
 {{- $_ := set $spec "replicas" $values.replicas }}
 {{- $_ := set $spec.selector "matchLabels" $selector }}
 {{- $_ := set $pod.metadata "labels" (merge (deepCopy $selector) $values.labels .root.Values.commonLabels) }}
+{{- $ports := include "ports" .root | fromYaml }}
+{{- $inbound := printf "%d,%d" (int $ports.webhook) (get $ports "status-server" | int) }}
+{{- $_ := set $pod.metadata.annotations "traffic.sidecar.istio.io/excludeInboundPorts" $inbound }}
 {{- $_ := set $pod.metadata "annotations" (merge (deepCopy $values.podAnnotations) $pod.metadata.annotations) }}
 {{- $_ := set (first $pod.spec.topologySpreadConstraints).labelSelector "matchLabels" $selector }}
-{{- range $key := list "nodeSelector" "affinity" "tolerations" }}
+{{- range $key := list "nodeSelector" "affinity" "tolerations" "priorityClassName" }}
 {{- with get $values $key }}
 {{- $_ := set $pod.spec $key . }}
 {{- end }}
@@ -88,6 +97,9 @@ What the values change of an object that `kftrainer install` prints. Each gets
 {{- $container := first $pod.spec.containers }}
 {{- range list (first $pod.spec.volumes) (first $container.volumeMounts) }}
 {{- $_ := set . "name" "manager-config" }}
+{{- end }}
+{{- range $container.ports }}
+{{- $_ := set . "containerPort" (get $ports .name | int | default .containerPort) }}
 {{- end }}
 {{- $_ := set $container "image" (include "manager.image" .root) }}
 {{- $_ := set $container "imagePullPolicy" .root.Values.image.pullPolicy }}

@@ -19,6 +19,11 @@ static int count_one(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void count_again(void *ctx)
+{
+	*(int64_t *)ctx = 0;
+}
+
 int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
 {
 	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
@@ -28,7 +33,9 @@ int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
 		.meta_only = true,
 	};
 	int64_t n = 0;
-	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
+	const struct kube_sink sink = { .on_item = count_one,
+					.ctx = &n,
+					.on_restart = count_again };
 
 	return kube_list(k, &pods, &select, &sink, NULL, IGNORED) ? -1 : n;
 }

@@ -157,13 +157,23 @@ static int take_event(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void drop_events(void *ctx)
+{
+	const struct events_reader *r = ctx;
+
+	cJSON_Delete(r->found->child);
+	r->found->child = NULL;
+}
+
 int events_read(struct kube *k, const char *ns, const char *name, const cJSON *jobs,
 		cJSON **ret, struct error *err)
 {
 	const struct kube_ref ref = { "v1", "Event", ns, NULL };
 	cleanup_json cJSON *found = cJSON_CreateArray();
 	struct events_reader r = { name, jobs, found };
-	const struct kube_sink sink = { .on_item = take_event, .ctx = &r };
+	const struct kube_sink sink = { .on_item = take_event,
+					.ctx = &r,
+					.on_restart = drop_events };
 
 	if (kube_list(k, &ref, NULL, &sink, NULL, err))
 		return permission_explain(err);

@@ -89,12 +89,21 @@ static int on_job(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void count_again(void *ctx)
+{
+	struct users *u = ctx;
+
+	u->n = 0;
+}
+
 /* TrainJobs remain, and the SDK's list_jobs() reads the runtime of each. */
 static void warn_of_users(struct removing *r)
 {
 	const struct kube_ref jobs = job_ref(NULL, NULL);
 	struct users u = { .runtimes = r->runtimes };
-	const struct kube_sink sink = { .on_item = on_job, .ctx = &u };
+	const struct kube_sink sink = { .on_item = on_job,
+					.ctx = &u,
+					.on_restart = count_again };
 
 	if (r->runtimes->child &&
 	    !kube_list(r->kube, &jobs, NULL, &sink, NULL, IGNORED) && u.n)
@@ -134,6 +143,13 @@ static int on_account(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void drop_namespaces(void *ctx)
+{
+	struct namespaces *n = ctx;
+
+	n->found->n = 0;
+}
+
 int install_cache_namespaces(struct kube *k, struct arena *arena, struct opt_strs *ret,
 			     struct error *err)
 {
@@ -141,7 +157,9 @@ int install_cache_namespaces(struct kube *k, struct arena *arena, struct opt_str
 	const struct kube_select ours = { .label_selector =
 						  INSTALL_MANAGED_BY "=kftrainer" };
 	struct namespaces n = { .arena = arena, .found = ret };
-	const struct kube_sink sink = { .on_item = on_account, .ctx = &n };
+	const struct kube_sink sink = { .on_item = on_account,
+					.ctx = &n,
+					.on_restart = drop_namespaces };
 
 	*ret = (struct opt_strs){ 0 };
 	return kube_list(k, &accounts, &ours, &sink, NULL, err);

@@ -51,7 +51,9 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	const struct kube_ref all = job_ref(ns, NULL);
 	const struct kube_select select = { .meta_only = true };
 	cleanup_json cJSON *list = cJSON_CreateArray();
-	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
+	const struct kube_sink sink = { .on_item = add_item,
+					.ctx = list,
+					.on_restart = drop_items };
 	cleanup_arena struct arena arena = { 0 };
 	const char *option = kube_named(k);
 	const char **names, *hint;

@@ -194,7 +194,7 @@ static int last_in_queue(const struct authenticator *a)
 	return ret;
 }
 
-/* True: the queue has a free slot, if need be because a request of lower rank failed. */
+/* True: the queue has a free slot; perhaps a request of lower rank was failed for it. */
 static bool make_place(struct authenticator *a, enum rank rank, const struct peer *p)
 {
 	const struct peer *other;

@@ -4,7 +4,7 @@
  *
  * A flood of invalid tokens delays no other caller. Verdicts are cached under the SHA-256
  * of subject and token, accepted and refused ones in separate caches, so that neither
- * evicts the other. A request without a verdict waits in a short queue, in this order:
+ * evicts the other. Requests that need a review wait in a short queue, in this order:
  * tokens accepted before, peers whose last token was accepted, new peers, peers whose
  * last token was refused; among equals, round robin over peers. When the queue is full,
  * the last in that order fails with 429, of equals the latest of the peer with the most

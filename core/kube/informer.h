@@ -38,8 +38,8 @@ struct informer_conf {
 	void (*on_event)(void *ctx, const cJSON *old, const cJSON *current);
 	void *ctx;
 	/*
-	 * A kind that the API server does not serve (no CRD) has an empty store, and is
-	 * retried every ask_ms or upon informer_retry_now(). False: such a kind is an error.
+	 * True: a kind that the API server does not serve (no CRD) has an empty store, and is
+	 * listed again every ask_ms or upon informer_retry_now(). False: it is an error.
 	 */
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */

@@ -499,7 +499,7 @@ static int64_t busy_ms(const struct kube *k, const struct http_response *resp)
 	return ms < BUSY_MOST_MS ? ms : BUSY_MOST_MS;
 }
 
-static void hear_date(struct kube *k, const struct http_response *resp)
+static void record_date(struct kube *k, const struct http_response *resp)
 {
 	if (!resp->date)
 		return;
@@ -520,7 +520,7 @@ int64_t kube_server_time(struct kube *k)
 	return ret;
 }
 
-/* A process that was frozen goes on here, where another may have taken its place. */
+/* Before each attempt: a process that was stopped for long may have lost its lease. */
 static int check_may_write(struct kube *k, const struct kube_request *req,
 			   struct error *err)
 {
@@ -553,7 +553,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 				return -1;
 			continue;
 		}
-		hear_date(k, &resp);
+		record_date(k, &resp);
 		if (resp.status < 300) {
 			*ret = resp;
 			return 0;

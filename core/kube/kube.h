@@ -1,5 +1,5 @@
 /*
- * kube.h - one API server, as client-go's dynamic client sees it. JSON, but for proto.h.
+ * kube.h - a client of one API server, in JSON, as client-go's dynamic client.
  *
  * A struct kube may be used by any number of threads; each call blocks. Objects are
  * documents, without metadata.managedFields (strip.h); a returned object is the
@@ -22,12 +22,12 @@
 struct kube;
 struct kube_opts {
 	/*
-	 * client-go's QPS (0: no limit) and Burst; not for watches and logs. A wait longer
-	 * than a timeout_ms that is set, also one for Retry-After, is ERR_BUSY at once.
+	 * client-go's QPS (0: no limit) and Burst; not for watches and logs. With
+	 * timeout_ms, a longer wait, also for Retry-After, is ERR_BUSY at once.
 	 */
 	double qps;
 	int64_t burst;
-	const char *user_agent, *named; /* named: as named.h explains */
+	const char *user_agent, *named; /* named: of kube_named() (named.h) */
 	struct metrics *metrics;        /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms; /* of one HTTP request; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;    /* calls continue when the process is asked to stop */

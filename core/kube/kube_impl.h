@@ -59,10 +59,10 @@ struct kube_attempt {
 MUST_CHECK int kube_attempt_begin(struct kube *k, struct kube_attempt *ret,
 				  struct error *err);
 /* refused: the answer was 401. True: the credentials can be renewed: retry. */
-bool kube_attempt_end(struct kube *k, struct kube_attempt *turn, bool refused);
+bool kube_attempt_end(struct kube *k, struct kube_attempt *attempt, bool refused);
 /*
- * The CA that the attempt knew does not verify the server. True: the CA's file has another
- * now, as after a rotation: retry. Connections that are open go on.
+ * After ERR_UNTRUSTED: read the file of the CA again. True: it has another CA than the
+ * attempt used, as after a rotation: retry. Open connections are not closed.
  */
 bool kube_renew_ca(struct kube *k, const struct kube_attempt *attempt);
 MUST_CHECK int kube_auth_init(struct kube *k, struct error *err);
@@ -115,8 +115,8 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 /* Append "?name=value" or "&name=value", escaped; nothing if value is NULL or "". */
 void kube_add_query(struct buf *out, const char *name, const char *value);
 /*
- * Before the text of an object is parsed: what a container leaves as its last words may
- * hold NUL, and so pods and events. Nothing is built from these: it becomes U+FFFD.
+ * Before a pod or event is parsed: replace NUL by U+FFFD in its text. A container's
+ * termination message may contain NUL, which json_parse() refuses.
  */
 void kube_clean(const struct kube_ref *ref, char *text, size_t len);
 

@@ -23,8 +23,8 @@ enum channel {
 enum {
 	PATH_MOST = 256 * 1024,
 	STATUS_MOST = 64 * 1024,
-	OPEN_MS = 60000,   /* the kubelet starts the command before the answer */
-	PING_MS = 10000,   /* as often as client-go, by the order */
+	OPEN_MS = 60000, /* the kubelet starts the command before the answer */
+	PING_MS = 10000,
 	SILENT_MS = 60000, /* client-go waits as long for the answer to a ping */
 	CLOSE_MS = 2000,   /* for the server to close, after the status */
 	HTTP_BAD_REQUEST = 400,
@@ -255,8 +255,8 @@ static int on_message(void *ctx, const char *data, size_t len, bool first,
 	return 0;
 }
 
-/* The status is the last message; a server that does not close then is not waited for. */
-static void note_end(struct podexec *x)
+/* The status is the last message: CLOSE_MS after it, the connection need not be closed. */
+static void record_end(struct podexec *x)
 {
 	cleanup_json cJSON *status = NULL;
 
@@ -275,7 +275,7 @@ static int keep_alive(struct podexec *x, struct error *err)
 		x->asked_ms = 0;
 		return 0;
 	}
-	/* A command that does not read its input holds up pings behind it: TCP alone is asked. */
+	/* Pings wait behind input that the command does not read: silence proves nothing. */
 	if (x->wrote_ms > websocket_pong_ms(x->ws))
 		x->asked_ms = 0;
 	if (x->asked_ms && now - x->asked_ms > SILENT_MS)
@@ -298,14 +298,14 @@ int podexec_step(struct podexec *x,
 	x->ctx = ctx;
 	websocket_continue(x->ws);
 	if (websocket_receive(x->ws, on_message, x, &x->closed, err)) {
-		note_end(x);
+		record_end(x);
 		if (!x->status_ms || err->kind != ERR_IO)
 			return -1;
 		*err = (struct error){ 0 };
 		x->closed = true;
 		return 0;
 	}
-	note_end(x);
+	record_end(x);
 	if (!x->closed)
 		return keep_alive(x, err);
 	if (x->status_ms)
@@ -333,7 +333,7 @@ static int exit_code(const cJSON *status, int *ret)
 	return -1;
 }
 
-/* The code that a shell has for what the container runtime says; 0: another failure. */
+/* A shell's exit code for the container runtime's message; 0: another failure. */
 static int code_of(const char *message)
 {
 	if (strstr(message, "executable file not found") ||

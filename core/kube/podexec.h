@@ -3,7 +3,8 @@
  * WebSocket (subprotocols v5.channel.k8s.io and v4.channel.k8s.io), as kubectl exec does.
  *
  * Kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand/constants.go; each
- * message begins with the number of its channel. v5 can say that standard input ends.
+ * message begins with the number of its channel. Only v5 has a message that closes
+ * standard input.
  * One thread uses a connection. Needs the rights to get and create pods/exec.
  */
 #ifndef KUBE_PODEXEC_H
@@ -24,7 +25,7 @@ struct podexec_want {
 };
 
 /*
- * Start the command. Errors as in kube.h, of ERR_DENIED as the API server words them;
+ * Start the command. Errors as in kube.h; ERR_DENIED has the API server's message;
  * ERR_UNSUPPORTED: the server, or a proxy before it, opens no WebSockets; ERR_LIMIT: the
  * command is too long for a URL.
  */
@@ -41,15 +42,15 @@ bool podexec_is_sending(const struct podexec *x);
 /* Each sends one message, and not while podexec_is_sending(). */
 MUST_CHECK int podexec_write(struct podexec *x, const void *data, size_t len,
 			     struct error *err);
-/* ERR_UNSUPPORTED: the connection has v4, which cannot say this. */
+/* ERR_UNSUPPORTED: the connection has v4, which has no message for this. */
 MUST_CHECK int podexec_end_input(struct podexec *x, struct error *err);
 MUST_CHECK int podexec_resize(struct podexec *x, int columns, int rows,
 			      struct error *err);
 
 /*
- * Send and receive what can be without waiting; call it when the descriptor is ready, at
- * least every PODEXEC_STEP_MS, and once at first. on_output: fd is 1 or 2; its -1 ends
- * the call. ERR_IO: the connection broke, or the server said nothing for a minute.
+ * Send and receive without blocking; call it when the descriptor is ready, at least every
+ * PODEXEC_STEP_MS, and once at the start. on_output: fd is 1 or 2; its -1 ends the call.
+ * ERR_IO: the connection broke, or the server sent nothing for a minute.
  */
 enum { PODEXEC_STEP_MS = 5000 };
 MUST_CHECK int podexec_step(struct podexec *x,
@@ -60,8 +61,8 @@ MUST_CHECK int podexec_step(struct podexec *x,
 /* Has the command ended? podexec_result() is for after that. */
 bool podexec_has_ended(const struct podexec *x);
 /*
- * *ret_code: the command's exit code. ERR_IO: the container runtime could not start it, or
- * follow it, for the reason in the message; err->code is one of these, or 0.
+ * *ret_code: the command's exit code. ERR_IO: the container runtime could not start or
+ * attach to it; the message has the reason, err->code one of these, or 0.
  */
 enum { PODEXEC_NOT_EXECUTABLE = 126, PODEXEC_NOT_FOUND = 127 };
 MUST_CHECK int podexec_result(const struct podexec *x, int *ret_code, struct error *err);

@@ -2,7 +2,7 @@
  * review.h - TokenReview (authentication.k8s.io/v1) and SubjectAccessReview
  * (authorization.k8s.io/v1): authentication and authorization by the API server.
  *
- * Each call is one request. A server that has many callers uses token_review.h, which
+ * Each call is one request. A server with many callers uses token_authenticator.h, which
  * caches verdicts. Errors never contain a token.
  */
 #ifndef KUBE_REVIEW_H

@@ -210,20 +210,20 @@ static bool has_subresource(const struct exchange *x)
 	       (str_eq(x->subresource, "log") && resource_is(x->resource, RESOURCE_LOG));
 }
 
-/* A collection across all namespaces: it can only be read. */
-static bool is_everywhere(const struct exchange *x)
+/* A collection across all namespaces, which can only be read. */
+static bool is_of_all_namespaces(const struct exchange *x)
 {
 	return resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns;
 }
 
-/* Does the kind, or its collection, allow this method? */
-static bool is_written(const struct exchange *x, const char *method)
+/* Do the kind and the path allow this method, which writes? */
+static bool allows_write(const struct exchange *x, const char *method)
 {
 	bool collection = str_eq(method, "DELETE") && !*x->name;
 
 	if (!x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
 		return false;
-	return !is_everywhere(x) &&
+	return !is_of_all_namespaces(x) &&
 	       !(collection && resource_is(x->resource, RESOURCE_ONE_BY_ONE));
 }
 
@@ -232,7 +232,7 @@ static const struct route *find_route(const struct exchange *x, const char *meth
 	static const char *const of_status[] = { "GET", "PUT", "PATCH", NULL };
 	bool read = str_eq(method, "GET");
 
-	if (!read && !is_written(x, method))
+	if (!read && !allows_write(x, method))
 		return NULL;
 	if (*x->subresource && !str_in(method, of_status))
 		return NULL;
@@ -252,8 +252,8 @@ static void no_subresource(struct exchange *x)
 		exchange_no_such_resource(x);
 }
 
-/* As IsValidPathSegmentName(). True: the request was refused. */
-static bool is_no_name(struct exchange *x)
+/* As IsValidPathSegmentName(). True: the name is invalid, and the request refused. */
+static bool refuse_name(struct exchange *x)
 {
 	const char *what = str_eq(x->name, ".") || str_eq(x->name, "..") ? x->name
 			   : strchr(x->name, '%')                        ? "%"
@@ -273,11 +273,11 @@ static void dispatch(struct exchange *x)
 
 	if (!has_subresource(x))
 		no_subresource(x);
-	else if (!route && x->custom && is_everywhere(x))
+	else if (!route && x->custom && is_of_all_namespaces(x))
 		exchange_no_such_path(x);
 	else if (!route)
 		not_allowed(x);
-	else if (is_no_name(x))
+	else if (refuse_name(x))
 		return;
 	else if (!x->internal && exchange_refresh(x))
 		return;

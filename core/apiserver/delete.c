@@ -191,7 +191,7 @@ static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 			   err);
 }
 
-/* Refuse to delete the immortal namespaces of the admission plugin NamespaceLifecycle. */
+/* As the admission plugin NamespaceLifecycle: these namespaces cannot be deleted. */
 static int check_mortal(struct exchange *x)
 {
 	static const char *const stay[] = { "default", "kube-system", "kube-public",

@@ -31,16 +31,16 @@ static bool is_owned(const cJSON *obj, const char *uid)
 	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
 }
 
-/* Does the object go once its dependents have gone? */
-static bool waits(const cJSON *obj)
+/* Is the object removed once its dependents are? */
+static bool waits_for_dependents(const cJSON *obj)
 {
 	return meta_is_deleted(obj) &&
 	       (meta_is(obj, "", "Namespace") ||
 		json_has_str(meta_finalizers(obj), FOREGROUND_FINALIZER));
 }
 
-/* Is the owner stored, with the uid of the reference, and does not wait for the object? */
-static bool is_kept_by(struct apiserver *s, const cJSON *ref, const char *ns)
+/* Is the reference solid: the owner exists with its uid, and waits for no dependents? */
+static bool is_solid(struct apiserver *s, const cJSON *ref, const char *ns)
 {
 	const struct resource *r =
 		resource_of_kind(json_str(ref, "apiVersion"), json_str(ref, "kind"));
@@ -54,15 +54,16 @@ static bool is_kept_by(struct apiserver *s, const cJSON *ref, const char *ns)
 			    exchange_key(&x, r, ns ? ns : "", meta_owner_name(ref)));
 	arena_clear(&x.arena);
 	obj = found ? stored_read(found) : NULL;
-	return obj && str_eq(meta_uid(obj), meta_owner_uid(ref)) && !waits(obj);
+	return obj && str_eq(meta_uid(obj), meta_owner_uid(ref)) &&
+	       !waits_for_dependents(obj);
 }
 
 /*
- * Remove the object's references to that owner; uid NULL: to all that do not keep it. A
- * change of the object meanwhile is kept. -1: not written.
+ * Remove the object's references to that owner; uid NULL: all that are not solid. Retries
+ * after a concurrent change. -1: not written.
  */
-static int let_go(struct apiserver *s, const char *key, const char *uid,
-		  struct error *err)
+static int remove_references(struct apiserver *s, const char *key, const char *uid,
+			     struct error *err)
 {
 	for (;;) {
 		cleanup_stored struct stored *st = storage_get(s->storage, key);
@@ -74,7 +75,7 @@ static int let_go(struct apiserver *s, const char *key, const char *uid,
 		for (; ref; ref = next) {
 			next = ref->next;
 			if (uid ? !str_eq(meta_owner_uid(ref), uid)
-				: is_kept_by(s, ref, meta_namespace(obj)))
+				: is_solid(s, ref, meta_namespace(obj)))
 				continue;
 			cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
 			dropped++;
@@ -111,7 +112,7 @@ static void remove_object(struct gc *w, const struct stored *st, const cJSON *ob
 	cleanup_json cJSON *options = cJSON_CreateObject();
 
 	json_put_str(options, meta_uid(obj), "preconditions", "uid");
-	if (!meta_is_deleted(obj)) /* it fails if somebody was quicker */
+	if (!meta_is_deleted(obj)) /* fails if another request has removed it */
 		(void)!exchange_write(&by, "DELETE", path_of(&arena, st->resource, obj),
 				      options, NULL, IGNORED);
 }
@@ -141,20 +142,20 @@ static bool any_object(struct gc *w, const cJSON *owner,
 }
 
 /*
- * As attemptToDeleteItem(): what no owner keeps is deleted; what one of them keeps lets
- * go of the others.
+ * As attemptToDeleteItem(): delete the object if no reference is solid; if some are, remove
+ * the others.
  */
 static void collect(struct gc *w, const struct stored *st, const cJSON *obj)
 {
 	const cJSON *ref;
-	int kept = 0, loose = 0;
+	int solid = 0, dangling = 0;
 
 	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
-		++*(is_kept_by(w->server, ref, meta_namespace(obj)) ? &kept : &loose);
-	if (loose && !kept)
+		++*(is_solid(w->server, ref, meta_namespace(obj)) ? &solid : &dangling);
+	if (dangling && !solid)
 		remove_object(w, st, obj);
-	else if (loose)
-		(void)!let_go(w->server, st->key, NULL, IGNORED);
+	else if (dangling)
+		(void)!remove_references(w->server, st->key, NULL, IGNORED);
 }
 
 static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
@@ -217,10 +218,10 @@ static bool blocks(struct gc *w, const struct stored *st, cJSON *obj, const char
 	return json_bool(ref, false, "blockOwnerDeletion");
 }
 
-/* True: it is not released, and so its owner stays. */
+/* True: the reference could not be removed: its owner keeps the finalizer. */
 static bool orphan_one(struct gc *w, const struct stored *st, cJSON *obj, const char *uid)
 {
-	return is_owned(obj, uid) && let_go(w->server, st->key, uid, IGNORED);
+	return is_owned(obj, uid) && remove_references(w->server, st->key, uid, IGNORED);
 }
 
 static const struct {
@@ -228,7 +229,7 @@ static const struct {
 	bool (*holds)(struct gc *w, const struct stored *st, cJSON *obj, const char *uid);
 } finalizers[] = { { ORPHAN_FINALIZER, orphan_one }, { FOREGROUND_FINALIZER, blocks } };
 
-/* Removes the finalizer from that version of the object. ERR_CONFLICT: there is another. */
+/* Remove the finalizer from that version of the object. ERR_CONFLICT: it has changed. */
 static int drop_finalizer(struct gc *w, const cJSON *obj, const char *name,
 			  struct error *err)
 {
@@ -248,7 +249,7 @@ static int drop_finalizer(struct gc *w, const cJSON *obj, const char *name,
 	return exchange_write(&by, "PATCH", path_of(&arena, r, obj), patch, NULL, err);
 }
 
-/* An object that is being deleted: do what these finalizers wait for, and remove them. */
+/* If the object is being deleted, do what these finalizers wait for; remove them. */
 static void end_deletion(struct gc *w, const cJSON *obj)
 {
 	for (size_t i = 0; i < N_ELEMENTS(finalizers); i++)
@@ -288,8 +289,8 @@ static void collect_owners(struct gc *w, const cJSON *gone)
 
 /* ---- new objects --------------------------------------------------------------------- */
 
-/* Its namespace may have ended while it was made. */
-static bool is_homeless(struct apiserver *s, const cJSON *obj)
+/* The namespace may have been deleted while the object was created. */
+static bool lacks_namespace(struct apiserver *s, const cJSON *obj)
 {
 	cleanup_json cJSON *ns = NULL;
 
@@ -303,18 +304,18 @@ static void collect_orphan(struct gc *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
-	bool homeless = is_homeless(w->server, obj);
+	bool no_namespace = lacks_namespace(w->server, obj);
 	struct exchange x = { .server = w->server };
 	cleanup_stored struct stored *st = NULL;
 
-	if (!homeless && !json_get(obj, "metadata", "ownerReferences"))
+	if (!no_namespace && !json_get(obj, "metadata", "ownerReferences"))
 		return;
 	st = storage_get(w->server->storage,
 			 exchange_key(&x, r,
 				      meta_namespace(obj) ? meta_namespace(obj) : "",
 				      meta_name(obj)));
 	arena_clear(&x.arena);
-	if (st && homeless)
+	if (st && no_namespace)
 		remove_object(w, st, obj);
 	else if (st)
 		collect(w, st, obj);
@@ -387,7 +388,7 @@ void gc_resume(struct apiserver *s)
 			continue;
 		obj = stored_read(all.list[i]);
 		collect_orphan(&w, obj);
-		if (waits(obj))
+		if (waits_for_dependents(obj))
 			collect_dependents(&w, obj);
 		end_deletion(&w, obj);
 		gc_run(&w);

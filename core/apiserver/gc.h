@@ -12,11 +12,13 @@
 #include "apiserver/exchange.h"
 
 enum gc_step {
-	GC_DEPENDENTS = 1, /* delete the dependents without another existing owner */
-	/* The object is removed: end owners in foreground deletion, and its namespace. */
+	/* The object is deleted: delete the dependents that have no other owner. */
+	GC_DEPENDENTS = 1,
+	/* The object is removed: remove owners and a namespace that waited for that. */
 	GC_OWNERS = 2,
-	GC_FINALIZERS = 4, /* orphan its dependents, or wait for them: then it goes */
-	/* The object or its owners are new: delete it if no owner or no namespace keeps it. */
+	/* The object is deleted, but has finalizers: orphan its dependents, or wait for them. */
+	GC_FINALIZERS = 4,
+	/* The object or its owners are new: delete it if its owners or namespace are gone. */
 	GC_ORPHANS = 8,
 };
 /* metav1.FinalizerDeleteDependents, FinalizerOrphanDependents */

@@ -67,7 +67,7 @@ cJSON *prepare_ignored(const struct exchange *x)
 
 /* ---- identity ---------------------------------------------------------------------- */
 
-static bool is_no_text(const cJSON *value)
+static bool is_not_text(const cJSON *value)
 {
 	return value && !cJSON_IsNull(value) && !cJSON_IsString(value);
 }
@@ -84,8 +84,8 @@ static int check_type(struct exchange *x, cJSON *obj)
 
 	if (!cJSON_IsObject(obj))
 		return body_unrecognized(x, x->resource->kind, "it is not a JSON object");
-	if (is_no_text(json_member(obj, "kind")) ||
-	    is_no_text(json_member(obj, "apiVersion")))
+	if (is_not_text(json_member(obj, "kind")) ||
+	    is_not_text(json_member(obj, "apiVersion")))
 		return body_unrecognized(x, x->resource->kind,
 					 "kind and apiVersion must be texts");
 	if (!resource_is(x->resource, RESOURCE_CUSTOM) ||

@@ -138,7 +138,7 @@ static void answer_review(struct exchange *x, const struct review *r, cJSON *tak
 {
 	cJSON *doc = take_doc;
 
-	json_del(doc, JSON_PATH("status")); /* the caller's counts for nothing */
+	json_del(doc, JSON_PATH("status")); /* the request's is ignored */
 	json_put_str(doc, r->kind, "kind");
 	json_put_str(doc, arena_printf(&x->arena, "%s/v1", r->group), "apiVersion");
 	json_obj(doc, "metadata");

@@ -19,7 +19,7 @@ static void clear(struct job_memory *memory)
 	cJSON_Delete(memory->ended);
 }
 
-static void free_note(void *p)
+static void free_memory(void *p)
 {
 	clear(p);
 	free(p);
@@ -27,7 +27,7 @@ static void free_note(void *p)
 
 void job_memories_release(struct job_memories *n)
 {
-	map_release(&n->map, free_note);
+	map_release(&n->map, free_memory);
 	pthread_mutex_destroy(&n->lock);
 }
 
@@ -144,5 +144,5 @@ void job_memory_drop(struct job_memories *n, const char *key)
 	memory = map_del(&n->map, key);
 	pthread_mutex_unlock(&n->lock);
 	if (memory)
-		free_note(memory);
+		free_memory(memory);
 }

@@ -397,7 +397,7 @@ static void log_start(const struct manager *m)
 			 " now");
 }
 
-static void name_things(struct manager *m)
+static void set_names(struct manager *m)
 {
 	m->ns = kube_pod_namespace(&m->arena);
 	m->in_pod = m->ns != NULL;
@@ -491,7 +491,7 @@ int manager_run(const struct manager_config *config,
 	m->server = kube_config;
 	m->started = clock_ms();
 	pthread_mutex_init(&m->lock, NULL);
-	name_things(m);
+	set_names(m);
 	log_start(m);
 	new_metrics(m);
 	failed = run_until_end(m, err);

@@ -27,10 +27,9 @@ MUST_CHECK int one_job_new(struct one_job **ret, const struct one_job_conf *conf
 void one_job_free(struct one_job *s); /* NULL is fine */
 
 /*
- * Never deletes the TrainJob: who shows its end must not lose it (machine/machine.h).
- *
  * Runs one pass; call it after each change. *ret_after_ms: also call it after that time;
- * 0: not until the next change. Errors as reconcile_trainjob().
+ * 0: not until the next change. Errors as reconcile_trainjob(). Ignores the TTL: machine.h
+ * shows the job after its end, and deletes it.
  */
 MUST_CHECK int one_job_pass(struct one_job *s, int64_t *ret_after_ms, struct error *err);
 /* Call for each change of a pod: `old` NULL: it is new; `now` NULL: it is deleted. */

@@ -24,8 +24,8 @@
 enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 
 enum {
-	MAX_JOBS =
-		4096, /* with reporters in memory; then the longest silent is dropped */
+	/* TrainJobs with reporters in memory; the one silent for longest is dropped. */
+	MAX_JOBS = 4096,
 	MAX_REPORTERS = 8 /* of a TrainJob */
 };
 
@@ -33,11 +33,11 @@ enum {
 struct reporters {
 	struct reporter {
 		char *place;   /* "tj-node-0-1": its name without its random end */
-		uint64_t last; /* report: a number that grows with each of the server */
+		uint64_t last; /* number of its last report (progress_server.reports) */
 	} pods[MAX_REPORTERS];
 	size_t n;
-	uint64_t last; /* of all */
-	bool reported; /* the turns are reported, once */
+	uint64_t last; /* the largest of all pods */
+	bool reported; /* ALONE_REASON has been reported */
 };
 
 struct progress_server {

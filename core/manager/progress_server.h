@@ -36,12 +36,12 @@ void progress_server_free(struct progress_server *s);
  * Call on_event() with warnings about TrainJobs, from any thread. `about` is a TrainJob
  * without spec. Before the first request.
  *
- * ALONE_REASON (logtext/alone.h), once for each TrainJob of which a pod reports again after
- * another one of its Job has: only the first rank does, so that each trains alone. A pod
- * that takes another's place, and a rank 0 that moves to another pod, are no sign.
+ * ALONE_REASON (logtext/alone.h), once per TrainJob: two pods of one Job report in turn. Only
+ * rank 0 reports, so each of them trains alone. A pod that replaces another, or a rank 0
+ * that moves to another pod, does not count.
  *
- * SUPERVISED_RESTARTED, _REJOINED and _STALLED, for what its supervisors have told since
- * they did last; `metrics` counts it, too (or NULL).
+ * SUPERVISED_RESTARTED, _REJOINED and _STALLED: what is new in a supervisor's report;
+ * `metrics` (or NULL) counts it, too.
  */
 struct progress_watch {
 	void (*on_event)(void *ctx, const cJSON *about, const char *reason,

@@ -15,8 +15,8 @@ const struct metric supervision_total = {
 	.labels = { "event" }
 };
 
-static void say(const struct progress_watch *w, const cJSON *about, const char *reason,
-		const char *text)
+static void record_event(const struct progress_watch *w, const cJSON *about,
+			 const char *reason, const char *text)
 {
 	if (w->on_event)
 		w->on_event(w->ctx, about, reason, text);
@@ -31,9 +31,10 @@ static const char *who_failed(struct arena *a, const struct supervision *s)
 			 : "";
 }
 
-/* What grew since it was told last. */
-static void say_news(const struct progress_watch *w, const cJSON *about,
-		     const struct supervision *before, const struct supervision *all)
+/* Count the difference to the last report, and record an event for each number that grew. */
+static void report_changes(const struct progress_watch *w, const cJSON *about,
+			   const struct supervision *before,
+			   const struct supervision *all)
 {
 	cleanup_arena struct arena a = { 0 };
 	const struct {
@@ -56,13 +57,13 @@ static void say_news(const struct progress_watch *w, const cJSON *about,
 			continue;
 		metrics_add(w->metrics, &supervision_total,
 			    (double)(list[i].now - list[i].before), list[i].label);
-		say(w, about, list[i].reason, list[i].text);
+		record_event(w, about, list[i].reason, list[i].text);
 	}
 }
 
 int progress_supervision(struct kube *kube, const struct progress_watch *watch,
 			 const struct progress_claim *claim, const char *uid,
-			 const struct supervision *told, struct error *err)
+			 const struct supervision *report, struct error *err)
 {
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, claim->ns,
 				      claim->name };
@@ -78,10 +79,11 @@ int progress_supervision(struct kube *kube, const struct progress_watch *watch,
 	if (kube_get(kube, &ref, &tj, err))
 		return -1;
 	meta_set_uid(change, uid);
-	supervision_merge(change, tj, claim->pod ? claim->pod : "", told, &before, &all);
+	supervision_merge(change, tj, claim->pod ? claim->pod : "", report, &before,
+			  &all);
 	if (kube_apply(kube, change, &how, NULL, err))
 		return -1;
 	json_del(change, JSON_PATH("status"));
-	say_news(watch, change, &before, &all);
+	report_changes(watch, change, &before, &all);
 	return 0;
 }

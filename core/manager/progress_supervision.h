@@ -1,6 +1,6 @@
 /*
- * progress_supervision.h - store what a TrainJob's supervisors tell, and say what is new
- * (private to core/manager/progress_server.c).
+ * progress_supervision.h - store the reports of a TrainJob's supervisors, with an event for
+ * each new restart or stall. Private to core/manager/progress_server.c.
  */
 #ifndef MANAGER_PROGRESS_SUPERVISION_H
 #define MANAGER_PROGRESS_SUPERVISION_H
@@ -11,9 +11,9 @@
 
 extern const struct metric supervision_total;
 
-/* `uid`: the TrainJob's. Errors as of kube_apply(); ERR_CONFLICT: another has its name. */
+/* Errors as kube_apply()'s; ERR_CONFLICT: the TrainJob of that name has another uid. */
 MUST_CHECK int progress_supervision(struct kube *kube, const struct progress_watch *watch,
 				    const struct progress_claim *claim, const char *uid,
-				    const struct supervision *told, struct error *err);
+				    const struct supervision *report, struct error *err);
 
 #endif

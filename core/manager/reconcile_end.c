@@ -41,8 +41,8 @@ static int64_t earliest_now(struct pass *p, struct time_seen *seen, int64_t begi
 	return server && server < now ? server : now;
 }
 
-/* Before the first answer of the API server its clock is not known: ask it for the job. */
-static int hear_server(struct pass *p, struct error *err)
+/* Learn the API server's clock, from any answer, if none has come yet. */
+static int learn_server_time(struct pass *p, struct error *err)
 {
 	struct kube *k = p->r->conf.kube;
 
@@ -62,7 +62,7 @@ static int time_left(struct pass *p, struct time_seen *seen, int64_t begin,
 	*ret = begin + seconds - earliest_now(p, seen, begin);
 	if (*ret > 0)
 		return 0;
-	if (hear_server(p, err))
+	if (learn_server_time(p, err))
 		return -1;
 	*ret = begin + seconds - earliest_now(p, seen, begin);
 	return 0;

@@ -90,13 +90,13 @@ MUST_CHECK int objects_load_runtime(struct pass *p, cJSON **ret, struct error *e
 /* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
 MUST_CHECK int objects_check_snapshot(struct pass *p, const cJSON *obj,
 				      struct error *err);
-/* Writes lost_snapshot, of `runtime`; a JobSet of another runtime says that it is ours. */
+/* Writes lost_snapshot, of `runtime`, and its digest to a JobSet built from another. */
 MUST_CHECK int objects_make_lost_snapshot(struct pass *p, const struct pipeline *pipeline,
 					  const cJSON *runtime, struct error *err);
-/* A merge patch of the JobSet alone, as which it is suspended or not. */
+/* Sends a merge patch of the JobSet; `suspended`: its spec.suspend after that. */
 MUST_CHECK int objects_patch_jobset(struct pass *p, cJSON *patch, bool suspended,
 				    struct error *err);
-/* The runtime that the TrainJob is of is certain from now on. */
+/* Records the runPolicy of `runtime`, which is certain to be the TrainJob's. */
 void objects_know_policy(struct pass *p, const cJSON *runtime);
 /*
  * Reads the runtime's runPolicy into the memory, from the snapshot, or from the live
@@ -128,19 +128,19 @@ MUST_CHECK int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error 
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
-/* Fails the job after its deadline, or looks again by then. */
+/* Fails the job after its deadline; before, requeues it for then. */
 MUST_CHECK int end_check_deadline(struct pass *p, cJSON *status, struct error *err);
 /* Sets startTime, completionTime, and what the runtime's runPolicy said (KEP-2899). */
 MUST_CHECK int end_set_times(struct pass *p, cJSON *status, struct error *err);
 void end_was_written(struct pass *p);           /* the status with these times */
 bool pass_crd_lacks(const atomic_llong *until); /* until that time: clock_ms() */
 /*
- * Deletes the TrainJob ttlSecondsAfterFinished after its end, or looks again by then.
- * Only that version of it: a TTL that was changed meanwhile counts. Never early by any of
- * the clocks of this machine and of the API server.
+ * Deletes the TrainJob ttlSecondsAfterFinished after its end; before, requeues it for then.
+ * Deletes only the version that was read, so that a TTL that was changed meanwhile counts.
+ * Never early by any of the clocks of this machine and of the API server.
  */
 MUST_CHECK int end_expire(struct pass *p, struct error *err);
-/* The same of one that spec.managedBy gives to Kueue, which runs it in another cluster. */
+/* The same for a TrainJob that MultiKueue runs in another cluster (spec.managedBy). */
 MUST_CHECK int end_expire_managed(struct pass *p, struct error *err);
 /* Removes the TrainJob from the gauge trainer_trainjobs, if it is counted. */
 void reconciler_uncount_state(struct reconciler *r, struct job_memory *n);

@@ -99,8 +99,8 @@ static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 }
 
 /*
- * The snapshot of a JobSet that runs is lost: *ret is what it had, if that is known, and
- * it is written again. NULL: not known.
+ * The snapshot of a running JobSet was deleted. *ret: its runtime, if the cache has the
+ * snapshot, which is then written again; else NULL.
  */
 static int restore_snapshot(struct pass *p, cJSON **ret, struct error *err)
 {
@@ -118,7 +118,7 @@ static int restore_snapshot(struct pass *p, cJSON **ret, struct error *err)
 	return error_wrap(err, "runtime snapshot");
 }
 
-/* The same if it is not known: the live runtime counts. */
+/* The same, but without the snapshot in the cache, *ret is the live runtime. */
 static int replace_snapshot(struct pass *p, cJSON **ret, struct error *err)
 {
 	if (restore_snapshot(p, ret, err))
@@ -170,7 +170,7 @@ static void drop_empty_maps(cJSON *node)
 	}
 }
 
-/* Removes what Kueue sets anew, in the TrainJob, each time it lets a job run. */
+/* Remove the fields that Kueue sets each time it admits a job. */
 static void drop_placement(cJSON *jobset)
 {
 	cJSON *job;
@@ -186,9 +186,9 @@ static void drop_placement(cJSON *jobset)
 }
 
 /*
- * *ret: a JobSet made from `obj` would be as the live one is, but for spec.suspend and,
- * of one that is suspended, for the placement of its pods. API servers refuse changes of
- * what is immutable.
+ * *ret: an apply of `obj` would change nothing in the spec of the live JobSet but suspend
+ * and, while that is suspended, the placement of its pods. A dry run, which API servers
+ * also refuse for a change of an immutable field.
  */
 static int is_built_as(struct pass *p, const cJSON *obj, bool *ret, struct error *err)
 {

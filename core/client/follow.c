@@ -261,7 +261,7 @@ static void drop_pod(struct view *v, const char *name)
 	}
 }
 
-/* True: it had ended. With a short TTL it goes at once, and its end is what counts. */
+/* The TrainJob was deleted. True: it had ended before, as with a short TTL. */
 static bool take_last(struct follow *f, struct change *change)
 {
 	if (status_finished(tj_status(change->obj))) {

@@ -70,7 +70,7 @@ struct logs {
 	bool dirty;   /* call log_source_step() for all sources */
 	bool stale;   /* connections broke: list the pods before the next request */
 	bool missed;  /* pods may be missing among the sources */
-	struct error why_missed; /* the JobSet's; kind 0: not the reason */
+	struct error why_missed; /* why the JobSet cannot be read; kind 0: it can */
 	bool lost;               /* the lost connection was reported */
 	bool answered;           /* the API server has shown a log */
 	int64_t refused_ms;      /* since when the list of pods is denied; 0: it is not */

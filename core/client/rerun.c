@@ -26,12 +26,12 @@ struct rerun {
 	size_t files;
 	int ends[2]; /* ours, and the session's standard input */
 	pthread_t thread;
-	struct error failed; /* of the thread, but not of the connection */
+	struct error failed; /* the thread's, other than a lost connection */
 	struct buf in;
 	bool started, ended;
 	struct rerun_end end;
-	char refused[SAID_MAX]; /* by a supervisor */
-	char said[SAID_MAX];    /* on standard error, by the session */
+	char refused[SAID_MAX]; /* a supervisor's reason for a refusal; or "" */
+	char said[SAID_MAX];    /* the session's standard error */
 	pthread_mutex_t lock;   /* of the rest */
 	pthread_cond_t changed;
 	unsigned char *needs; /* a bit for each; NULL: not known yet */
@@ -210,7 +210,7 @@ int rerun_input(const struct rerun *r)
 	return r->ends[1];
 }
 
-/* ---- what the session says ---- */
+/* ---- the session's output ---- */
 
 static void take_needs(struct rerun *r, const struct receive_frame *f)
 {
@@ -239,7 +239,7 @@ static void copy_text(char *to, size_t size, const unsigned char *text, size_t l
 	snprintf(to, size, "%.*s", (int)(len < size ? len : size), (const char *)text);
 }
 
-/* Without its client the command runs on. */
+/* The command continues without its client. */
 static int end_started(struct rerun *r, struct error *err)
 {
 	r->ended = true;

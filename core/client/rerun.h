@@ -1,8 +1,8 @@
 /*
- * rerun.h - the client's side of `kftrainer rerun`: what it sends to the supervisors of a
- * job in development, and what they say (supervise/dev.h, pack/receive.h).
+ * rerun.h - the client of `kftrainer rerun`: sends the changed files to the supervisors of
+ * a job in development, and reads their answers (supervise/dev.h, pack/receive.h).
  *
- * A thread sends; rerun_read() gets what the session in the pod writes.
+ * A thread sends; the caller passes the output of the session in the pod to rerun_read().
  */
 #ifndef CLIENT_RERUN_H
 #define CLIENT_RERUN_H
@@ -14,7 +14,7 @@ struct rerun_want {
 	const char *path; /* a directory, or one file */
 	struct exclude_includes includes;
 	char *const *args; /* appended to the command; ends with NULL; or NULL */
-	bool start_only;   /* the rerun ends well when the command is started */
+	bool start_only;   /* end, successfully, once the command is started */
 	/*
 	 * The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_read().
 	 * Not called with start_only.
@@ -44,8 +44,8 @@ struct rerun_end {
 	char text[200]; /* the rank that ended so, if it was not rank 0; or "" */
 };
 /*
- * The session has ended; ends and frees all. -1: the rerun failed; `err` may have why the
- * session did, which is replaced if the supervisor or this side said more.
+ * Call it when the session has ended; frees all. -1: the rerun failed. `err` may have the
+ * session's error on entry: a more specific one of the supervisor or this side replaces it.
  */
 MUST_CHECK int rerun_finish(struct rerun *r, struct rerun_end *ret, struct error *err);
 

@@ -15,7 +15,7 @@
 
 #define FIELD_MANAGER "kftrainer"
 #define RESUME        "resume"
-#define STAY          "stay" /* the TrainJob suspend_after suspended */
+#define STAY          "stay" /* suspended after the upload, too */
 
 int workspace_check_served(const cJSON *answer, struct error *err)
 {

@@ -3,7 +3,7 @@
  *
  *     workspace_check_served()  on the answer to a dry run: is our controller there?
  *     workspace_hold()          before the TrainJob is created: suspend the TrainJob
- *     workspace_upload_send()       create the ConfigMap, owned by the TrainJob, and resume
+ *     workspace_upload_send()   create the ConfigMap, owned by the TrainJob, and resume
  *
  * If the program is stopped between the last two, the TrainJob stays suspended, and an
  * annotation records what is missing: workspace_is_awaited() is true, and
@@ -23,8 +23,8 @@ MUST_CHECK int workspace_check_served(const cJSON *answer, struct error *err);
 
 /*
  * A dry run: does the API server accept the ConfigMap, or a local API the archive
- * (ERR_LIMIT: neither)? `answer` is the TrainJob as the
- * API server returned it, which may be from a dry run, too.
+ * (ERR_LIMIT: neither)? `answer` is the TrainJob as the API server returned it, perhaps to
+ * a dry run.
  */
 MUST_CHECK int workspace_upload_dry_run(struct kube *k,
 					const struct workspace_upload *upload,

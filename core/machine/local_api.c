@@ -270,7 +270,7 @@ static int read_text(struct local_api *l, const char *name, char **ret)
 
 	if (file_read(&text, path_join(&l->arena, l->dir, name), IGNORED) || !text.len)
 		return -1;
-	*ret = strdup((const char *)text.data);
+	*ret = xstrdup((const char *)text.data);
 	return 0;
 }
 
@@ -298,7 +298,6 @@ static int make_ca(struct local_api *l, struct error *err)
 	return write_text(l, "ca.crt", l->ca.cert_pem, err);
 }
 
-/* Load or make a stored key. */
 static int find_root(struct local_api *l, struct error *err)
 {
 	cleanup_free char *path = realpath(l->dir, NULL);
@@ -309,6 +308,7 @@ static int find_root(struct local_api *l, struct error *err)
 	return 0;
 }
 
+/* Load the stored key of that name, or make and store it. */
 static int make_secret(struct local_api *l, const char *name, char ret[RANDOM_KEY_SIZE],
 		       struct error *err)
 {
@@ -706,6 +706,7 @@ static void end(struct local_api *l)
 	x509_pair_release(&l->ca);
 	str_wipe(l->token);
 	str_wipe(l->pod_key);
+	str_wipe(l->store_key);
 	arena_clear(&l->arena);
 }
 

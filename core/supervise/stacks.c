@@ -64,6 +64,8 @@ void stack_read(struct buf *out, const char *text, size_t len)
 		size_t cut = n < MAX_LINE ? n : MAX_LINE;
 
 		at += n + 1;
+		if (cut > out->max - out->len) /* a frame takes less than its line */
+			return;
 		if (after(line, cut, "Current thread "))
 			inside = true;
 		else if (inside && add_frame(out, line, cut))
@@ -142,7 +144,7 @@ static void print_group(const struct stack_group *g, uint32_t all,
 	say(ctx,
 	    arena_printf(&a, "the stack of %s%s (%" PRIu32 " of %" PRIu32 " processes):",
 			 (const char *)g->names.data, more, g->n, all));
-	for (; **lines; lines++)
+	for (; *lines && **lines; lines++) /* a peer sent it: the last \n may lack */
 		say(ctx, arena_printf(&a, "  %s", *lines));
 }
 

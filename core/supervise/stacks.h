@@ -21,7 +21,7 @@ enum {
 /*
  * Append the stack of the thread that got ABRT, of what Python's faulthandler wrote, a
  * frame a line: "wait (threading.py:320)". Nothing: there is none. Characters that are
- * not printable become '?'.
+ * not printable become '?'. Frames that out->max has no room for are left out.
  */
 void stack_read(struct buf *out, const char *text, size_t len);
 
@@ -36,7 +36,10 @@ struct stacks {
 	uint32_t all, left_out;
 };
 
-/* A process `who` (NO_RANK: its environment has no RANK) of that rank. */
+/*
+ * A process `who` (NO_RANK: its environment has no RANK) of that rank. `text`: by
+ * stack_read(), or what a peer sent as such.
+ */
 void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text);
 /* A line for each: the group's title, its frames. */
 void stacks_print(struct stacks *s, void (*say)(void *ctx, const char *line), void *ctx);

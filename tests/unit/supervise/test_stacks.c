@@ -86,4 +86,30 @@ TEST(test_the_odd_one_is_first)
 	stacks_release(&s);
 }
 
+TEST(test_a_stack_that_is_too_long)
+{
+	cleanup_buf struct buf written = { .max = 100000 };
+	cleanup_buf struct buf stack = { .max = STACK_MAX };
+
+	buf_adds(&written, "Current thread 0x2 (most recent call first):\n");
+	for (int i = 0; i < STACK_FRAMES; i++)
+		buf_printf(&written, "  File \"/a/%0130d.py\", line %d in f\n", i, i);
+	stack_read(&stack, (char *)written.data, written.len);
+	assert_true(stack.len > STACK_MAX - 300);
+	assert_int_equal(stack.data[stack.len - 1], '\n'); /* whole frames */
+}
+
+/* As an older supervisor sends it. */
+TEST(test_a_stack_that_ends_within_a_frame)
+{
+	cleanup_buf struct buf out = { .max = 100000 };
+	struct stacks s = { 0 };
+
+	add(&s, 2, 2, "f (a.py:1)\ng (a.py");
+	stacks_print(&s, say, &out);
+	assert_string_equal((char *)out.data, "the stack of rank 2 (1 of 1 processes):\n"
+					      "  f (a.py:1)\n  g (a.py\n");
+	stacks_release(&s);
+}
+
 RUN_TESTS(NULL, NULL)

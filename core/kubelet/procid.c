@@ -28,18 +28,32 @@ enum {
 	TO_START = 20, /* clock ticks after the boot */
 };
 
+/* What follows the name in /proc/PID/stat; NULL: no such process. */
+static const char *read_stat(int pid, struct buf *b)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(b, path, IGNORED) || !b->data)
+		return NULL;
+	return strrchr((const char *)b->data, ')');
+}
+
+bool procid_is_stopped(int pid)
+{
+	cleanup_buf struct buf b = { .max = 4096 };
+	const char *p = read_stat(pid, &b);
+
+	return p && str_starts(p, ") T");
+}
+
 /* 0: no such process. */
 static uint64_t stat_field(int pid, int spaces)
 {
 	cleanup_buf struct buf b = { .max = 4096 };
-	char path[64];
-	const char *p;
+	const char *p = read_stat(pid, &b);
 	uint64_t ret = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(&b, path, IGNORED) || !b.data)
-		return 0;
-	p = strrchr((const char *)b.data, ')');
 	for (int i = 0; p && i < spaces; i++)
 		p = strchr(p + 1, ' ');
 	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;

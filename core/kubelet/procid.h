@@ -29,7 +29,8 @@ enum procid_state {
 enum procid_state procid_find(const char *text, int *ret_pid,
 			      char ret_host[PROCID_HOST_SIZE]);
 
-int procid_parent(int pid); /* 0: no such process */
+int procid_parent(int pid);      /* 0: no such process */
+bool procid_is_stopped(int pid); /* by SIGSTOP or its like */
 
 /*
  * The process that holds a lock of the file (fcntl(2), F_OFD_SETLK), not a child that

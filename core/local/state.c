@@ -271,6 +271,19 @@ static void mark_suspended(cJSON *trainjob, const char *run)
 	status_idle(status);
 }
 
+static void mark_stopped(cJSON *trainjob, const char *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	int pid = state_stopped(run);
+
+	if (pid)
+		meta_set_annotation(trainjob, STOPPED_ANNOTATION,
+				    arena_printf(&a, "%d", pid));
+	else
+		json_del(trainjob,
+			 JSON_PATH("metadata", "annotations", STOPPED_ANNOTATION));
+}
+
 int state_read_job(cJSON **ret, const char *run, bool running, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -286,6 +299,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	/* The last request to suspend or resume: the run may not have applied it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
+	mark_stopped(*ret, run);
 	if (!running && state_owned_is_suspended(run))
 		mark_suspended(*ret, run);
 	else if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))

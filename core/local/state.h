@@ -49,6 +49,9 @@ MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
  */
 void state_sweep(void);
 
+/* The process that runs this run (its directory), if it is stopped (SIGSTOP, Ctrl-Z); or 0. */
+int state_stopped(const char *run);
+
 /* ---- to end or suspend a job ----------------------------------------------------- */
 
 /*

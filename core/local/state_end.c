@@ -33,6 +33,19 @@ static enum procid_state runner_of(const char *lock, int *ret_pid,
 	return procid_find((const char *)text.data, ret_pid, ret_host);
 }
 
+int state_stopped(const char *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_dir(&a, run);
+	char host[PROCID_HOST_SIZE];
+	int pid = 0;
+
+	if (runner_of(path_join(&a, dir, STATE_LOCK), &pid, host) != PROCID_RUNNING ||
+	    !procid_is_stopped(pid) || !state_locked(dir))
+		return 0;
+	return pid;
+}
+
 static int cannot_reach(const char *name, enum procid_state place, const char *host,
 			struct error *err)
 {

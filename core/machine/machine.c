@@ -109,8 +109,9 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 	const char *mark = state_mark(&a, path_join(&a, j->run.dir, STATE_TRAINJOB));
 	cleanup_json cJSON *doc = NULL;
 
-	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
-			    state_suspended(j->run.dir) ? " suspended" : "");
+	mark = arena_printf(&a, "%s%s%s%s", running ? "" : "ended ", mark,
+			    state_suspended(j->run.dir) ? " suspended" : "",
+			    running && state_stopped(j->run.dir) ? " stopped" : "");
 	if (str_eq(mark, j->trainjob_mark) ||
 	    state_read_job(&doc, j->run.dir, running, IGNORED))
 		return true;

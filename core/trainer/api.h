@@ -115,5 +115,7 @@ enum { TRAINER_PORT = 29500 };
 
 /* The directory of the logs of a local pod's containers (kubelet/output.h). */
 #define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"
+/* The process that runs a local job, while that is stopped (SIGSTOP, Ctrl-Z). */
+#define STOPPED_ANNOTATION "trainer.kubeflow.org/local-stopped"
 
 #endif

@@ -43,6 +43,7 @@ static const struct {
 	{ .add = why_no_controller, NOT_STARTED, .only = true },
 	{ .add = why_managed, WHY_PENDING },
 	{ .add = why_no_jobset_controller, WHY_PENDING },
+	{ .add = why_process_stopped, ACTIVE },
 	{ .add = why_pods_refused, ACTIVE },
 	{ .add = why_node_lost, ACTIVE },
 	{ .add = why_claims, WHY_PENDING },

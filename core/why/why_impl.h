@@ -104,6 +104,7 @@ void why_first_failure(struct why *w);
 void why_gave_up(struct why *w);
 void why_complete(struct why *w);
 
+void why_process_stopped(struct why *w); /* kftrainer's, of a local job */
 void why_waiting_for_peers(struct why *w);
 void why_stalled(struct why *w);
 void why_starting(struct why *w);

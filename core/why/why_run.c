@@ -23,6 +23,18 @@ static const char *logs_command(struct why *w)
 	return arena_printf(w->arena, "kftrainer logs %s --tail 50%%n", w->v->name);
 }
 
+void why_process_stopped(struct why *w)
+{
+	const char *pid = meta_annotation(w->v->trainjob, STOPPED_ANNOTATION);
+
+	if (pid && w->v->is_local)
+		why_add(w, "ProcessStopped", NULL,
+			"the process of kftrainer that runs it is stopped, as by Ctrl-Z: "
+			"it reads no output and does not see what ends; 'fg' in its "
+			"shell, or 'kill -CONT %s', continues it",
+			pid);
+}
+
 /* The last connection problem in the last LAST_LINES lines of rank 0's log. */
 void why_waiting_for_peers(struct why *w)
 {

@@ -148,6 +148,14 @@ ok "... nor the job" kill -0 $pid
 kill $victim
 echo "$number $namespace $start $boot $host" >"$lock"
 kill -STOP $pid # Ctrl-Z
+until_true grep -q '^State:.T' /proc/$pid/status
+run "$kftrainer" why family
+ok "why, after Ctrl-Z: it is stopped" printed "is stopped, as by Ctrl-Z.*'kill -CONT $number'"
+kill -CONT $pid
+until_true grep -q '^State:.S' /proc/$pid/status
+run "$kftrainer" why family
+ok "... and goes on" eval '! printed "Ctrl-Z" && printed "is running"'
+kill -STOP $pid
 run "$kftrainer" delete family
 ok "delete with the mark that was there, also after Ctrl-Z" exits 0
 wait $pid

@@ -18,7 +18,10 @@
 
 enum { DAY = 24 * 3600 };
 
-/* A new volume may belong to root, while securityContext sets another user. */
+/*
+ * A new volume may belong to root, and what is there to an earlier pod's user, while
+ * securityContext sets another one.
+ */
 static int fail_write(struct error *err)
 {
 	const struct error why = *err;
@@ -76,7 +79,7 @@ int target_open(struct target *t, const char *path, struct error *err)
 	else if (!lock(t, err))
 		return 0;
 	target_close(t);
-	return -1;
+	return fail_write(err);
 }
 
 void target_close(struct target *t)

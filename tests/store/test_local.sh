@@ -127,6 +127,17 @@ dangling() {
 check "--to is a link to nothing: nothing is made there" dangling
 clean
 
+of_another() { # what an earlier run's user has left
+	local less=""
+	rm -rf "$scratch/to"
+	fetches 0 '^1 files' --uri "file://$web/big" || return
+	chmod 444 "$scratch/to/.kftrainer/lock"
+	[ "$(id -u)" != 0 ] || less="setpriv --bounding-set=-dac_override"
+	$less "$kftrainer" initialize-dataset --uri "file://$web/big" --to "$scratch/to" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	[ "$status" = 1 ] && grep -q '/.kftrainer: Permission denied for user .*fsGroup' "$scratch/err" || dump
+}
+check "the directory of another user's run: what to set" of_another
 check "no URI" says 2 'STORAGE_URI' initialize-dataset
 check "no URI at all" says 2 'is not a URI' initialize-model --uri org/name
 check "... but a path" says 2 'is not a URI: that of a path is file:///data/x' initialize-model --uri /data/x

@@ -11,6 +11,9 @@
 
 #include "why/view.h"
 
+/* The manager of Kueue's entry in spec.runtimePatches. */
+#define KUEUE_MANAGER "kueue.x-k8s.io/manager"
+
 /* The job's state; bits, so that a cause of the table can apply in several. */
 enum why_state {
 	WHY_DELETED = 1 << 0,

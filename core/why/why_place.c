@@ -4,7 +4,10 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/jobset.h"
 #include "trainer/requests.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
@@ -104,6 +107,52 @@ static const char *selector(struct why *w, const cJSON *pod, const char *message
 	return arena_strdup(w->arena, (char *)out.data);
 }
 
+static const cJSON *tolerations_of(const cJSON *jobs, const char *job)
+{
+	return json_get(rjob_pod_spec_const(json_find_const(jobs, "name", job)),
+			"tolerations");
+}
+
+static bool has_toleration(const cJSON *pod, const cJSON *toleration)
+{
+	const cJSON *t;
+
+	json_each(t, json_get(pod, "spec", "tolerations"))
+		if (cJSON_Compare(t, toleration, true))
+			return true;
+	return false;
+}
+
+/*
+ * " (the tolerations that MANAGER patches ...)"; "": the message is not about a taint, or the
+ * pod has those of the runtime. A patch replaces the list, also Kueue's with the tolerations
+ * of a ResourceFlavor (kubernetes-sigs/kueue#15162).
+ */
+static const char *lost_tolerations(struct why *w, const cJSON *pod, const char *message)
+{
+	const cJSON *patch, *t, *lost = NULL;
+	const char *manager = NULL, *key;
+
+	if (!strstr(message, "taint"))
+		return "";
+	json_each(patch, tj_runtime_patches(w->v->trainjob))
+		if (tolerations_of(jobset_jobs_const(patch_jobset_spec(patch)),
+				   pod_job(pod)))
+			manager = patch_manager(patch);
+	json_each(t, tolerations_of(runtime_jobs(w->v->runtime), pod_job(pod)))
+		if (!has_toleration(pod, t))
+			lost = t;
+	if (!manager || !lost)
+		return "";
+	key = json_str(lost, "key");
+	return arena_printf(
+		w->arena,
+		" (the tolerations that %s patches replace those of the runtime, "
+		"such as %s; add them to %s, too)",
+		manager, key ? key : "that of every taint",
+		str_eq(manager, KUEUE_MANAGER) ? "the ResourceFlavor" : "the patch");
+}
+
 /* The message without its parts about preemption and device claims, which do not help. */
 static const char *scheduler_text(struct why *w, const char *message)
 {
@@ -124,9 +173,10 @@ const char *why_scheduler_message(struct why *w, const cJSON *pod, const char *m
 {
 	const char *gap = strstr(message, "resource gap: ");
 
-	return arena_printf(w->arena, "%s%s%s%s", scheduler_text(w, message),
+	return arena_printf(w->arena, "%s%s%s%s%s", scheduler_text(w, message),
 			    gap ? " the cluster as a whole lacks resources" : "",
-			    request_hints(w, pod, message), selector(w, pod, message));
+			    request_hints(w, pod, message), selector(w, pod, message),
+			    lost_tolerations(w, pod, message));
 }
 
 void why_unschedulable(struct why *w)

@@ -13,10 +13,9 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-#define QUEUE_LABEL   "kueue.x-k8s.io/queue-name"
-#define PODSET        "kueue.x-k8s.io/podset-"
-#define KUEUE_MANAGER "kueue.x-k8s.io/manager"
-#define KUEUE_LOG     "kubectl logs -n kueue-system deployment/kueue-controller-manager"
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define PODSET      "kueue.x-k8s.io/podset-"
+#define KUEUE_LOG   "kubectl logs -n kueue-system deployment/kueue-controller-manager"
 
 static const char *ordinal(struct arena *a, int64_t n)
 {

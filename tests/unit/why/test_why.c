@@ -19,6 +19,20 @@
 	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " \
 	"{spec: {containers: [{name: node, image: i}]}}}}}]}}}\n---\n"
 
+/* A runtime that tolerates `team`, and a patch of tolerations for a job. */
+#define PATCHED(manager, job)                                                   \
+	JOB(", runtimePatches: [{manager: " manager ", trainingRuntimeSpec: "   \
+	    "{template: {spec: {replicatedJobs: [{name: " job ", template: "    \
+	    "{spec: {template: {spec: {tolerations: [{key: spot, operator: "    \
+	    "Exists}]}}}}}]}}}}]",                                              \
+	    STATUS)                                                             \
+	"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: "                     \
+	"ClusterTrainingRuntime\nmetadata: {name: r}\nspec: {template: {spec: " \
+	"{replicatedJobs: [{name: node, template: {spec: {template: {spec: "    \
+	"{tolerations: [{key: team, operator: Exists}], containers: [{name: "   \
+	"node, image: i}]}}}}}]}}}\n---\n"
+#define TAINTED UNSCHEDULABLE("1 node(s) had untolerated taint(s).")
+
 #define SHORT_OF_PODS(message)                                                      \
 	"kind: Job\n" META("bert-node-0") "}\nspec: {parallelism: 2}\n---\n" EVENT( \
 		"Job", "bert-node-0", "Warning", "FailedCreate",                    \
@@ -515,6 +529,27 @@ TEST(test_place)
 				  "1 didn''t match Pod''s node affinity/selector.")),
 		  "bert is pending: no node can run its pod: 1 didn't match Pod's node "
 		  "affinity/selector (its nodeSelector is gpu=a100).\n" },
+		{ "tolerations of the runtime that Kueue's patch replaces",
+		  PATCHED("kueue.x-k8s.io/manager", "node") JOBSET JOBS POD_OF(
+			  "0", "tolerations: [{key: spot, operator: Exists}], ", TAINTED),
+		  "bert is pending: no node can run its pod: 1 node(s) had untolerated "
+		  "taint(s) (the tolerations that kueue.x-k8s.io/manager patches replace "
+		  "those of the runtime, such as team; add them to the ResourceFlavor, "
+		  "too).\n" },
+		{ "... another's",
+		  PATCHED("a.b/c", "node") JOBSET JOBS POD_OF("0", "", TAINTED),
+		  "bert is pending: no node can run its pod: 1 node(s) had untolerated "
+		  "taint(s) (the tolerations that a.b/c patches replace those of the "
+		  "runtime, such as team; add them to the patch, too).\n" },
+		{ "... of another job",
+		  PATCHED("a.b/c", "launcher") JOBSET JOBS POD_OF("0", "", TAINTED),
+		  "bert is pending: no node can run its pod: 1 node(s) had untolerated "
+		  "taint(s).\n" },
+		{ "... none is lost",
+		  PATCHED("a.b/c", "node") JOBSET JOBS POD_OF(
+			  "0", "tolerations: [{key: team, operator: Exists}], ", TAINTED),
+		  "bert is pending: no node can run its pod: 1 node(s) had untolerated "
+		  "taint(s).\n" },
 		{ "gates",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "",

@@ -107,7 +107,8 @@ struct check {
 	const char *text; /* the whole command */
 	const struct code_reader *code;
 	const char *fault;
-	bool right; /* a launcher of the right kind was found */
+	bool searched; /* `text`, as Python code: once, not for each command */
+	bool right;    /* a launcher of the right kind was found */
 };
 
 static bool has_any(const char *text, const char *const *list)
@@ -260,12 +261,19 @@ static void found_wrong(struct check *k, const struct row *row, const char *prog
 /* Python code, without a launcher. */
 static void found_python(struct check *k, const char *script)
 {
-	const char *code =
-		script && k->code ? k->code->read(k->code->ctx, k->arena, script) : NULL;
+	const char *code = NULL;
 
-	if (!code)
+	if (k->fault)
+		return;
+	if (script && k->code)
+		code = k->code->read(k->code->ctx, k->arena, script);
+	if (!code && k->searched)
+		return;
+	if (!code) {
+		k->searched = true;
 		code = k->text;
-	if (has_any(code, aware) || has_any(code, by_itself) || k->fault)
+	}
+	if (has_any(code, aware) || has_any(code, by_itself))
 		return;
 	if (k->kind == MPI)
 		k->fault = "python3 without mpirun starts one process " OF_LAUNCHER;

@@ -51,6 +51,12 @@ static const struct row {
 	  RUNTIME("'mpi':{}", "", "", ",'env':[<{'name':'e','value':'a'}>]") },
 	{ "arguments of torchtune", TRAINER("'command':['tune','run'],'args':[<'a#=b'>]"),
 	  RUNTIME("'torch':{}", "", "", ",'command':['tune','run',<'x#=1'>]") },
+	{ "commands of a script",
+	  TRAINER("'numNodes':2,'command':['sh','-c','<;python3 a#;>']"), TORCH },
+	{ "options of a script",
+	  TRAINER("'numNodes':2,'command':['sh','-c','<;env -u A accelerate launch -a "
+		  "a#;>']"),
+	  TORCH },
 	{ "initializer", TJ("", ",'initializer':{'dataset':{'env':[<{'name':'e#'}>]}}"),
 	  TORCH },
 	{ "patched env",

@@ -49,9 +49,6 @@ MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
  */
 void state_sweep(void);
 
-/* The process that runs this run (its directory), if it is stopped (SIGSTOP, Ctrl-Z); or 0. */
-int state_stopped(const char *run);
-
 /* ---- to end or suspend a job ----------------------------------------------------- */
 
 /*
@@ -70,6 +67,7 @@ MUST_CHECK int state_suspend(const char *ns, const char *name, bool suspend,
 			     struct error *err);
 /* Is this run (its directory) suspended, or asked to be? */
 bool state_suspended(const char *run);
+int state_stopped(const char *run); /* its process, while stopped (Ctrl-Z); or 0 */
 
 /* Delete all its runs with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
 MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err);
@@ -141,7 +139,6 @@ MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bo
 
 /* Save the runtime that the job was made from. Failures are ignored. */
 void state_save_runtime(const struct state_run *run, const cJSON *runtime);
-
 void state_save_report(const struct state_run *run, const char *report);
 
 /* Release the lock, and delete runs beyond the newest STATE_KEEP_RUNS. */

@@ -1,4 +1,5 @@
 /* why_run.c - the job runs, or its pods are starting. */
+#include <signal.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -246,6 +247,18 @@ static const char *spent(struct why *w, const struct supervision *s)
 			    goodput < 0 ? 0 : goodput, (char *)out.data);
 }
 
+/* Its pod ends with 1 then (docs/supervise.md), which does not say that it was killed. */
+static const char *killed(struct why *w, const struct supervision *s)
+{
+	if (w->state != WHY_FAILED || !s->failed || s->restarts ||
+	    s->status != 128 + SIGKILL)
+		return "";
+	return arena_printf(w->arena,
+			    "rank %lld ended with status %lld: it was killed, as when "
+			    "memory runs out; ",
+			    (long long)s->rank, (long long)s->status);
+}
+
 void why_supervision(struct why *w)
 {
 	struct supervision s;
@@ -265,5 +278,5 @@ void why_supervision(struct why *w)
 			"stalls: %lld; ",
 			(long long)s.restarts, last, (long long)s.lost,
 			(long long)s.stalls);
-	why_add(w, "Supervised", NULL, "%s%s", first, spent(w, &s));
+	why_add(w, "Supervised", NULL, "%s%s%s", killed(w, &s), first, spent(w, &s));
 }

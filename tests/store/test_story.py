@@ -379,6 +379,11 @@ report(status="Stopped", why="the command ended with status 143", exit=143,
 stopped = out("why", "--from", f"file://{folder}")
 has("one that was stopped", stopped, "bad has failed: it was stopped by a signal: the command ended with status 143. Also: ")
 same("... no rank ended its last restart: there was none", "the last one" in stopped, False)
+same("... nor was one killed", "it was killed" in stopped, False)
+report(status="Failed", why="the command ended with status 137", exit=1,
+       supervision={"restarts": 0, "lost": 0, "stalls": 0, "failed": {"rank": 1, "status": 137}, "since": 1, "at": 2, "seconds": dict.fromkeys(
+           ("queued", "starting", "productive", "stalled", "repeated", "restarting"), 1)})(folder)
+has("a rank that was killed, whose pod ended with 1", out("why", "--from", f"file://{folder}"), "Also: rank 1 ended with status 137: it was killed, as when memory")
 
 # ---- ... by the bucket's clock, whatever those of its writer and reader say ------------------------------------------------
 if versitygw:

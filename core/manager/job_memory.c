@@ -64,18 +64,42 @@ void job_memory_reset(struct job_memories *n, struct job_memory *memory, const c
 	pthread_mutex_unlock(&n->lock);
 }
 
-bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_waits)
+/* A token bucket: one more is let through each OTHERS_MS. */
+static int64_t let_through(struct job_memory *memory, int64_t now)
+{
+	int64_t full = (memory->full_ms > now ? memory->full_ms : now) + OTHERS_MS;
+
+	if (full - now > OTHERS_BURST * OTHERS_MS)
+		return OTHERS_MS;
+	memory->full_ms = full;
+	return 0;
+}
+
+int64_t job_memory_changed(struct job_memories *n, const char *key, int64_t now)
+{
+	struct job_memory *memory;
+	int64_t wait_ms = 0;
+
+	pthread_mutex_lock(&n->lock);
+	memory = map_get(&n->map, key);
+	if (memory) {
+		memory->foreign_changes++;
+		wait_ms = let_through(memory, now);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return wait_ms;
+}
+
+bool job_memory_pod_waits(struct job_memories *n, const char *key)
 {
 	struct job_memory *memory;
 	bool ret;
 
 	pthread_mutex_lock(&n->lock);
 	memory = map_get(&n->map, key);
-	ret = memory && (!pod_waits || memory->secret.name);
-	if (ret && pod_waits)
+	ret = memory && memory->secret.name;
+	if (ret)
 		memory->secret.pod_waits = true;
-	else if (ret)
-		memory->foreign_changes++;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }

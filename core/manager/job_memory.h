@@ -70,11 +70,14 @@ struct job_memory {
 	bool objects_tried;      /* a pass has tried to write the objects */
 	atomic_int stale_passes; /* in a row: the watch or an object was out of date */
 	atomic_uint foreign_changes; /* by others to our objects; under the lock */
+	int64_t full_ms; /* when OTHERS_BURST of them are let through; under the lock */
 	/* The JobSet, if it had ended when it was deleted; or NULL; under the lock. */
 	cJSON *ended;
 	atomic_bool
 		jobset_gone; /* the watch has delivered a deletion since our last write */
 };
+
+enum { OTHERS_BURST = 20, OTHERS_MS = 1000 };
 
 struct job_memories {
 	pthread_mutex_t lock;
@@ -95,11 +98,16 @@ void job_memory_reset(struct job_memories *n, struct job_memory *memory, const c
 void job_memory_drop(struct job_memories *n, const char *key);
 
 /*
- * From any thread: makes the next pass write objects that others changed or deleted or,
- * with pod_waits, check the Secret that a pod waits for. False: the TrainJob has no entry
- * or no Secret, so that no pass is needed.
+ * From any thread: the next pass writes objects that others changed or deleted. The ms to
+ * wait for it: 0, or, if others (a policy that changes each write, a second controller) do
+ * so again and again, OTHERS_MS. now: clock_ms().
  */
-bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_waits);
+int64_t job_memory_changed(struct job_memories *n, const char *key, int64_t now);
+/*
+ * From any thread: the next pass checks the Secret that a pod waits for. False: the
+ * TrainJob has no entry or no Secret, so that no pass is needed.
+ */
+bool job_memory_pod_waits(struct job_memories *n, const char *key);
 /*
  * From any thread. True: that resourceVersion of the TrainJob is our last write of its
  * status, and no pass waits for the watch to deliver it.

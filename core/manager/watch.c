@@ -37,6 +37,7 @@ enum watch_kind {
 };
 
 enum {
+	FOUGHT_MS = 10 * 60 * 1000,   /* between two lines about other writers */
 	REPEAT_MS = 24 * 3600 * 1000, /* between two lines about a failure that lasts */
 	ASK_MS = 1000,  /* between two discoveries while TrainJobs wait for a kind */
 	WAKE_MS = 5000, /* between two ends of the delays of all watches */
@@ -47,7 +48,7 @@ struct source {
 	struct watches *w;
 	enum watch_kind which;
 	struct informer *informer;
-	struct log_last complaint;
+	struct log_last complaint, fought;
 	atomic_llong asked_ms; /* clock_ms() */
 	atomic_bool failed;    /* since the last answer */
 };
@@ -242,11 +243,20 @@ static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 static void mark_dirty(struct source *s, const char *ns, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
+	int64_t wait_ms = 0;
 
 	if (name)
-		job_memory_mark_dirty(s->w->conf.memories, informer_key(&arena, ns, name),
-				      false);
-	add_known(s, ns, name);
+		wait_ms = job_memory_changed(s->w->conf.memories,
+					     informer_key(&arena, ns, name), clock_ms());
+	if (!wait_ms) {
+		add_known(s, ns, name);
+		return;
+	}
+	if (log_is_news(&s->fought, "", FOUGHT_MS))
+		log_warn("another writer changes objects of a TrainJob again and again",
+			 LOG_STR("key", informer_key(&arena, ns, name)));
+	workqueue_add_after(s->w->conf.trainjobs, informer_key(&arena, ns, name),
+			    wait_ms);
 }
 
 /* A new object is our own write; one that is changed or deleted is written again. */
@@ -276,7 +286,7 @@ static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 
 	pod_facts_event(conf->pods, old, current);
 	if (name && str_eq(pod_phase(current), "Pending") &&
-	    job_memory_mark_dirty(conf->memories, informer_key(&arena, ns, name), true))
+	    job_memory_pod_waits(conf->memories, informer_key(&arena, ns, name)))
 		add_known(s, ns, name);
 }
 

@@ -6,6 +6,7 @@
  * together, by placeholder pods that must fit wherever the pods do.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -18,6 +19,9 @@
 #define APP_ID     PREFIX "app-id"
 #define GROUP_NAME PREFIX "task-group-name"
 #define GROUPS     PREFIX "task-groups"
+
+/* The API server's limit of an object's annotations. */
+enum { ANNOTATIONS_MAX = 256 * 1024 };
 
 static const char *const queue_labels[] = { PREFIX "queue", "queue" };
 
@@ -81,6 +85,13 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 			return -1;
 	}
 	text = json_text(groups);
+	if (!theirs && strlen(text) > ANNOTATIONS_MAX)
+		return error_set(
+			err, ERR_LIMIT,
+			"YuniKorn's task groups: an annotation of %zu bytes, and "
+			"pods may have %d: give the jobs fewer or shorter "
+			"selectors, tolerations and affinities",
+			strlen(text), ANNOTATIONS_MAX);
 	for (size_t i = 0; !theirs && i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
 

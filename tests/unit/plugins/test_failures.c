@@ -103,6 +103,26 @@ TEST(test_requests_that_are_none)
 		assert_build_fails("{}", rows[i].runtime, "many");
 }
 
+/* A pod with larger annotations cannot be created, and each of the jobs has all groups. */
+TEST(test_task_groups_that_no_pod_can_have)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char *value = arena_alloc(&arena, 300 * 1024 + 1);
+
+	memset(value, 'v', 300 * 1024);
+	value[300 * 1024] = 0;
+	assert_build_fails(
+		"{}",
+		arena_printf(
+			&arena,
+			"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: "
+			"[" RJOB("node", TRAINS,
+				 "schedulerName: yunikorn, nodeSelector: {a: %s}, " ONE(
+					 "node")) "]}}}",
+			value),
+		"YuniKorn's task groups");
+}
+
 TEST(test_a_cache_without_its_job)
 {
 	static const struct {

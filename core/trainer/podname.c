@@ -36,6 +36,7 @@ static bool match(struct podname *ret, const cJSON *rjob, const char *rest)
 {
 	const char *p = str_after(rest, json_str(rjob, "name"));
 	const char *suffix;
+	int64_t rank;
 
 	if (!p || *p++ != '-')
 		return false;
@@ -44,9 +45,12 @@ static bool match(struct podname *ret, const cJSON *rjob, const char *rest)
 	ret->index = number(&suffix);
 	if (ret->replica < 0 || strlen(suffix) != 5 || strchr(suffix, '-'))
 		return false;
+	rank = (int64_t)ret->replica * pods_of(rjob) + ret->index;
+	if (rank > INT_MAX)
+		return false;
 	ret->rjob = rjob;
 	ret->step = json_str(rjob, "name");
-	ret->rank = ret->index < 0 ? -1 : ret->replica * pods_of(rjob) + ret->index;
+	ret->rank = ret->index < 0 ? -1 : (int)rank;
 	return true;
 }
 

@@ -30,6 +30,7 @@ TEST(test_names)
 		{ "j-node-b-0-1-abcde", "x", "node-b-1", 2, 0, 1, 1 },
 		{ "j-node-b-0-1-abcde", NULL, "node-b-1", 2, 0, 1, 1 },
 		{ "j-none-2-1-abcde", NULL, "none-2-1", 3, 2, 1, 1 },
+		{ "j-node-2147483629-2-abcde", NULL, NULL, 0, 0, 0, 0 },
 		{ "j-node-0-2-abcd", NULL, NULL, 0, 0, 0, 0 },
 		{ "j-node-0-2-abcdef", NULL, NULL, 0, 0, 0, 0 },
 		{ "j-node-0-2-ab-de", NULL, NULL, 0, 0, 0, 0 },

@@ -140,18 +140,32 @@ static int unknown_snapshot(const cJSON *doc, const char *name, struct error *er
 			 known.len ? (const char *)known.data : "none");
 }
 
+/* The current snapshot's without a name. *ret -1: it has none. */
+static int snapshot_id(const cJSON *doc, const cJSON *ref, const char *name, int64_t *ret,
+		       struct error *err)
+{
+	const cJSON *current = json_member(doc, "current-snapshot-id");
+
+	*ret = -1;
+	if (ref)
+		*ret = json_int(ref, -1, "snapshot-id");
+	else if (name && str_int(ret, name, 0, INT64_MAX, IGNORED))
+		return unknown_snapshot(doc, name, err);
+	else if (!name && current && !cJSON_IsNull(current) && !json_int_of(current, ret))
+		return damaged(err, "current-snapshot-id is not an integer");
+	return 0;
+}
+
 /* A branch has the table's schema; a tag and a snapshot have their own. */
 static int choose(struct iceberg *t, const cJSON *doc, const char *name,
 		  const cJSON **ret, struct error *err)
 {
 	const cJSON *refs = json_member(doc, "refs");
 	const cJSON *ref = name && refs ? json_member(refs, name) : NULL;
-	int64_t id = json_int(doc, -1, "current-snapshot-id"), own;
+	int64_t id, own;
 
-	if (ref)
-		id = json_int(ref, -1, "snapshot-id");
-	else if (name && str_int(&id, name, 0, INT64_MAX, IGNORED))
-		return unknown_snapshot(doc, name, err);
+	if (snapshot_id(doc, ref, name, &id, err))
+		return -1;
 	*ret = id == -1 ? NULL : find_snapshot(doc, id);
 	if (!*ret && name)
 		return unknown_snapshot(doc, name, err);

@@ -445,6 +445,10 @@ refused("an equality delete without field ids", ["no-ids.parquet: column v (fiel
 meta = lake.Metadata(META)
 meta.doc["schemas"][0]["fields"][2]["type"] = "geometry"
 refused("a type that is not known", ["column int: type 'geometry'"], meta.save("geo"))
+for wrong in 2**63, "1", 1.5, []:
+    meta = lake.Metadata(META)
+    meta.doc["current-snapshot-id"] = wrong
+    refused(f"a current snapshot {wrong!r}: not an empty table", ["current-snapshot-id is not an integer"], meta.save("current"))
 refused("two tables at once", ["cannot be combined with other files"], META, META)
 refused("metadata that is no JSON", ["not.json"], (scratch / "not.json").write_text("{") and scratch / "not.json")
 refused("a snapshot of plain Parquet", ["only an Iceberg table has snapshots"], scratch / "foreign.parquet", "-s", "x")

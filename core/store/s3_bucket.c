@@ -34,6 +34,7 @@ struct s3_bucket {
 	bool google;                     /* of gs:// */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
+	bool pays;                       /* for the requests, if the requester has to */
 	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
 	struct gs_token *token; /* in place of them, if set */
@@ -186,6 +187,12 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 	return 0;
 }
 
+/* GDAL's value, or object_store's. */
+static bool is_payer(const char *value)
+{
+	return value && (!strcasecmp(value, "requester") || !strcasecmp(value, "true"));
+}
+
 static int setup(struct s3_bucket *b, const struct store_conf *conf, struct error *err)
 {
 	const struct cloud_conf cloud = store_cloud_conf(conf);
@@ -203,6 +210,7 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, struct erro
 	if (find_endpoint(b, conf, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
+	b->pays = !b->google && is_payer(store_env(conf, "AWS_REQUEST_PAYER"));
 	b->retrier = store_retrier(&b->arena, conf);
 	if (b->google && !store_env(conf, "ACCESS_KEY_ID"))
 		b->token = gs_token_new(&cloud);
@@ -309,6 +317,21 @@ bool s3_bucket_signs(const struct s3_bucket *b)
 	return !b->token;
 }
 
+static const struct sigv4_pair *with_payer(struct arena *arena,
+					   const struct sigv4_pair *headers)
+{
+	struct sigv4_pair *ret;
+	size_t n = 0;
+
+	while (headers && headers[n].name)
+		n++;
+	ret = arena_alloc(arena, (n + 2) * sizeof(*ret));
+	for (size_t i = 0; i < n; i++)
+		ret[i] = headers[i];
+	ret[n] = (struct sigv4_pair){ "x-amz-request-payer", "requester" };
+	return ret;
+}
+
 int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct arena *arena,
 		   struct store_call *ret, struct error *err)
 {
@@ -319,7 +342,8 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 				   .host = a.host,
 				   .path = a.path,
 				   .query = sigv4_query(arena, req->query),
-				   .headers = req->headers,
+				   .headers = b->pays ? with_payer(arena, req->headers)
+						      : req->headers,
 				   .payload = req->payload,
 				   .region = region,
 				   .service = "s3",

@@ -7,7 +7,8 @@
  * region. Region: REGION, AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1;
  * the server's answer (x-amz-bucket-region, <Region>) takes precedence. At AWS's
  * endpoints the bucket is part of the host name, elsewhere of the path, unless
- * AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false. Credentials: aws_credentials.h.
+ * AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false. With AWS_REQUEST_PAYER=requester the
+ * requests are paid for by who makes them. Credentials: aws_credentials.h.
  *
  * A bucket of gs://: gs_endpoint(), and, without ACCESS_KEY_ID, an access token
  * (gs_token.h) in place of the signature.

@@ -454,6 +454,21 @@ bucket = Peer(Expiring())
 check("s3: a token that expires in the middle is renewed", fetch("s3://buck/d", {"x": DATA}, KEYS | {"SESSION_TOKEN": "t", "ENDPOINT": bucket.url}))
 
 
+def requester_pays(h):
+    """A bucket that refuses all requests, HEAD's too, whose signed headers do not say who pays."""
+    if h.headers.get("x-amz-request-payer") != "requester" or "x-amz-request-payer" not in h.headers.get("Authorization", ""):
+        return 403, {}, "<Error><Code>AccessDenied</Code></Error>"
+    if "prefix=x" in h.path:
+        return 200, {}, "<L><IsTruncated>false</IsTruncated></L>"
+    return listing("x")(h)
+
+
+PAYS = KEYS | {"ENDPOINT": Peer(requester_pays).url}
+for uri in "s3://buck/d", "s3://buck/x":
+    check(f"s3: the requester pays for {uri}", fetch(uri, {"x": DATA}, PAYS | {"AWS_REQUEST_PAYER": "requester"}))
+    check("... and does not without a word", fetch(uri, ["access denied"], PAYS, status=1))
+
+
 class Bare:
     """Some S3 servers leave out the quotes of an ETag: in the list, in the answer, or in both."""
 

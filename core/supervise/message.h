@@ -2,9 +2,9 @@
  * message.h - encode and decode the messages between the supervisors of a job.
  *
  * The supervisors of ranks 1, 2, ... connect to that of rank 0, the hub, over TLS with
- * the job's key. A message is the length of the rest (1 byte), its type (1 byte), its
- * numbers, 32 bits each in network order, and in STACK and DATA text. From a peer (P) or the hub
- * (H):
+ * the job's key. A message consists of the length of the rest (1 byte), its type (1
+ * byte), its numbers (32 bits each, in network order) and, in STACK and DATA, bytes.
+ * Sent by a peer (P), the hub (H) or both:
  *
  *   HELLO    P  the first: version, rank, number of ranks
  *   STATE    P  what its command does; the second, and after each change

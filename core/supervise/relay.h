@@ -38,14 +38,14 @@ struct tail {
 };
 
 void tail_add(struct tail *t, const char *data, size_t len);
-/* A '?' for each byte that is no UTF-8, as at its begin within a character; with its lock. */
+/* Replace each byte that is not UTF-8 by '?'; the caller holds the lock. */
 void tail_clean(struct tail *t);
 
 /*
- * A thread that passes from a pipe to `to`, each stream in its order, until the end of
- * the pipe; much output moves by splice(2), without copies. A write may block: the thread of the signals does not. A full disk loses
- * output, never the command; when nobody reads `to` any longer, the pipe closes and the
- * command gets SIGPIPE, as if it wrote there itself.
+ * A thread that copies a pipe to `to`, in order, until the end of the pipe; large amounts
+ * by splice(2). Only this thread blocks when `to` is full. If the disk is full, output is
+ * lost, but the command continues; if nobody reads `to` any longer, the pipe is closed and
+ * the command gets SIGPIPE, as if it had written there itself.
  */
 struct relay {
 	int from, to, quit;   /* quit: an eventfd */

@@ -280,7 +280,7 @@ static void decide(struct supervisor *s, enum supervise_event event, int status)
 		apply(s, supervise_decide(&s->state, event, status, clock_ms()));
 }
 
-/* The judgment of a command that ended with that code. A killed one did not end by its output. */
+/* Why the command failed. A process killed by a signal did not fail for what it printed. */
 static enum peer_cause cause_of(struct supervisor *s, int code)
 {
 	enum peer_cause cause;

@@ -39,8 +39,9 @@ struct supervise_tracker {
  */
 struct supervise_keeper {
 	/*
-	 * The first call, in a thread. *ret_fd: an eventfd, mark() or flushed() may be
-	 * new; -1: all ranks of this job have succeeded before. ERR_STOPPED after stop_request() (base/stop.h).
+	 * The first call, in a thread. *ret_fd: an eventfd that becomes readable when
+	 * mark() or flushed() may have changed; -1: all ranks of this job have succeeded
+	 * before. ERR_STOPPED after stop_request() (base/stop.h).
 	 */
 	int (*open)(void *ctx, int *ret_fd, struct error *err);
 	/* This process got TERM, INT or QUIT; at_once: nothing more is awaited. */

@@ -201,7 +201,8 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 	};
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_http_response struct http_response resp = { 0 };
-	const char *url = sts_endpoint(c, &arena), *body = sigv4_query(&arena, form);
+	const char *set = sts_endpoint(c, &arena), *body = sigv4_query(&arena, form);
+	const char *url = str_slice(&arena, set, str_length_before(set, '/'));
 	const char *host = strstr(url, "://");
 	const struct xml_reader reader = { on_sts, f };
 	cleanup_buf struct buf hash = { .max = 128 };
@@ -415,15 +416,17 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 static int imds_get(struct aws_credentials *c, const char *token, const char *path,
 		    struct http_response *ret, struct error *err)
 {
-	const char *base = c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT;
+	const char *set = c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT;
+	const char *base = set ? set : IMDS;
 	cleanup_arena struct arena arena = { 0 };
 	const char *headers[] = { arena_printf(&arena, "X-aws-ec2-metadata-token%s: %s",
 					       token ? "" : "-ttl-seconds",
 					       token ? token : "21600"),
 				  NULL };
 	struct http_request req = { .method = token ? "GET" : "PUT",
-				    .url = arena_printf(&arena, "%s%s",
-							base ? base : IMDS, path),
+				    .url = arena_printf(&arena, "%.*s%s",
+							(int)str_length_before(base, '/'),
+							base, path),
 				    .headers = headers };
 
 	return ask_near(c, &req, ret, err);

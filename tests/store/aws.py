@@ -61,6 +61,10 @@ class Handler(BaseHTTPRequestHandler):
                            f"</SecretAccessKey><SessionToken>{cloud.token}</SessionToken><Expiration>{stamp(cloud.lasts)}"
                            f"</Expiration></Credentials></{action}Result></{action}Response>", "text/xml")
 
+    def doubled(self):
+        """A path with two slashes, of which http.server makes one."""
+        return self.requestline.split()[1].startswith("//")
+
     def do_POST(self):
         if self.path.startswith("/buck/"):
             return self.xml()
@@ -71,10 +75,10 @@ class Handler(BaseHTTPRequestHandler):
             self.server.cloud.scope = json.loads(base64.urlsafe_b64decode(claims + "=="))["scope"]
             return self.answer(200, json.dumps({"access_token": self.server.cloud.oauth, "expires_in": 3600,
                                                 "token_type": "Bearer"}))
-        return self.sts(form)
+        return self.answer(404, "") if self.doubled() else self.sts(form)
 
     def do_PUT(self):
-        if self.path == "/latest/api/token" and self.headers.get("X-aws-ec2-metadata-token-ttl-seconds"):
+        if self.path == "/latest/api/token" and not self.doubled() and self.headers.get("X-aws-ec2-metadata-token-ttl-seconds"):
             self.note("imds token")
             return self.answer(200, "imds-session", "text/plain")
         return self.xml()

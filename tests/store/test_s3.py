@@ -403,10 +403,10 @@ def with_keys(what, env, want, status=0, words=()):
 
 
 KEYS = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
-IRSA = {"AWS_WEB_IDENTITY_TOKEN_FILE": scratch / "jwt", "AWS_ENDPOINT_URL_STS": cloud.url}
+IRSA = {"AWS_WEB_IDENTITY_TOKEN_FILE": scratch / "jwt", "AWS_ENDPOINT_URL_STS": cloud.url + "/"}
 POD = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": cloud.url + "/v1/credentials",
        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": scratch / "pod"}
-IMDS = {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": cloud.url}
+IMDS = {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": cloud.url + "/"}
 with_keys("AWS_* with a session's token", KEYS | {"AWS_SESSION_TOKEN": "t"}, [])
 got = with_keys("IRSA", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"])
 check("IRSA: the token and the role are sent, unsigned", "" if got and got[0]["WebIdentityToken"] == "the.web.identity" and

@@ -13,7 +13,9 @@ def free_port(host="127.0.0.1"):
         if port in chosen:
             continue
         try:
-            with socket.create_server((host, port)):
+            with socket.socket() as s:  # it does not listen: a child of another thread may have it until its exec
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind((host, port))
                 chosen.add(port)
                 return port
         except OSError:

@@ -142,10 +142,11 @@ build_expat() {
 }
 
 # One object that stands before every archive, so that all of malloc is replaced.
+# Not collected on exit: it unmaps memory that other threads may still read.
 build_mimalloc() {
 	patch -s -p1 -d mimalloc <"$vendor/patches/mimalloc-threads.patch"
 	# shellcheck disable=SC2086
-	"$CC" $CFLAGS -w -DNDEBUG -DMI_MALLOC_OVERRIDE=1 -ftls-model=local-exec \
+	"$CC" $CFLAGS -w -DNDEBUG -DMI_MALLOC_OVERRIDE=1 -DMI_SKIP_COLLECT_ON_EXIT=1 -ftls-model=local-exec \
 		-Imimalloc/include -c mimalloc/src/static.c -o "$root/lib/mimalloc.o"
 }
 

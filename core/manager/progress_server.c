@@ -26,7 +26,9 @@ enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 enum {
 	/* TrainJobs with reporters in memory; the one silent for longest is dropped. */
 	MAX_JOBS = 4096,
-	MAX_REPORTERS = 8 /* of a TrainJob */
+	MAX_REPORTERS = 8, /* of a TrainJob */
+	/* Reports of a TrainJob that are written at once; those of others wait for no more. */
+	MAX_WRITES = 4
 };
 
 /* The pods of one TrainJob that report, the first ones only. */
@@ -38,6 +40,7 @@ struct reporters {
 	size_t n;
 	uint64_t last; /* the largest of all pods */
 	bool reported; /* ALONE_REASON has been reported */
+	int writes;    /* of its reports that are being written */
 };
 
 struct progress_server {
@@ -67,13 +70,24 @@ static void forbid(struct httpd_response *resp)
 	fail(resp, 403, "Forbidden", "Forbidden");
 }
 
+static void fail_busy(struct httpd_response *resp)
+{
+	resp->headers.max = 64;
+	buf_adds(&resp->headers, "Retry-After: 1\r\n");
+	fail(resp, 429, "TooManyRequests", "Too many requests");
+}
+
+/* Also of this client's own limit of requests, which has no code. */
+static bool is_busy(const struct error *err)
+{
+	return err->code == 429 || (err->kind == ERR_BUSY && !err->code);
+}
+
 static void fail_inside(struct httpd_response *resp, const struct progress_claim *claim,
 			const struct error *err)
 {
-	if (err->code == 429) {
-		resp->headers.max = 64;
-		buf_adds(&resp->headers, "Retry-After: 1\r\n");
-		fail(resp, 429, "TooManyRequests", "Too many requests");
+	if (is_busy(err)) {
+		fail_busy(resp);
 		return;
 	}
 	if (!outage_logged(err))
@@ -257,6 +271,32 @@ static void record_reporter(struct progress_server *s, const struct progress_cla
 	s->watch.on_event(s->watch.ctx, about, ALONE_REASON, text);
 }
 
+/* False: MAX_WRITES of the TrainJob's reports are being written. */
+static bool begin_write(struct progress_server *s, const char *uid)
+{
+	struct reporters *r;
+	bool ret;
+
+	pthread_mutex_lock(&s->lock);
+	r = reporters_of(s, uid);
+	r->last = ++s->reports;
+	ret = r->writes < MAX_WRITES;
+	r->writes += ret;
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+static void end_write(struct progress_server *s, const char *uid)
+{
+	struct reporters *r;
+
+	pthread_mutex_lock(&s->lock);
+	r = map_get(&s->jobs, uid);
+	if (r && r->writes)
+		r->writes--;
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* What a request may have. */
 struct report {
 	cJSON *progress; /* NULL: none */
@@ -275,16 +315,31 @@ static int read_report(struct report *ret, const struct httpd_request *req,
 	return supervision_read(&ret->supervision, &ret->supervised, doc, err);
 }
 
+static int write_report(struct progress_server *s, const struct progress_claim *claim,
+			const char *uid, const struct report *r, struct error *err)
+{
+	if (r->progress && apply(s, claim, uid, r->progress, err))
+		return -1;
+	return r->supervised ? progress_supervision(s->kube, &s->watch, claim, uid,
+						    &r->supervision, err)
+			     : 0;
+}
+
 static void take_report(struct progress_server *s, const struct progress_claim *claim,
 			const char *uid, const struct report *r,
 			struct httpd_response *resp)
 {
 	cleanup_json cJSON *echo = NULL;
 	struct error err = { 0 };
+	int rc;
 
-	if ((r->progress && apply(s, claim, uid, r->progress, &err)) ||
-	    (r->supervised && progress_supervision(s->kube, &s->watch, claim, uid,
-						   &r->supervision, &err))) {
+	if (!begin_write(s, uid)) {
+		fail_busy(resp);
+		return;
+	}
+	rc = write_report(s, claim, uid, r, &err);
+	end_write(s, uid);
+	if (rc) {
 		fail_apply(resp, claim, &err);
 		return;
 	}

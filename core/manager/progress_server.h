@@ -7,8 +7,9 @@
  * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token must
  * pass TokenReview with that path as audience, and belong to a service account of that
  * namespace, bound to an existing pod of the TrainJob's JobSet; otherwise the answer is
- * 403, and 429 when too many callers wait for a verdict. An accepted report is
- * applied to the status subresource by the field manager "trainer-status".
+ * 403, and 429 when too many callers wait for a verdict, or while four reports of the
+ * TrainJob are being written. An accepted report is applied to the status subresource by
+ * the field manager "trainer-status".
  *
  * Not in upstream: a body with "supervision" is of a supervisor (trainer/supervision.h).
  * It goes to the same subresource, by the field manager "trainer-supervision".

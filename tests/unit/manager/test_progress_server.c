@@ -1,4 +1,6 @@
 /* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
+#include <unistd.h>
+
 #include "api/meta.h"
 #include "base/clock.h"
 #include "base/xmalloc.h"
@@ -398,6 +400,48 @@ TEST(test_what_supervisors_tell)
 	}
 	progress_server_free(s);
 	metrics_free(metrics);
+}
+
+static void *ask_again(void *server)
+{
+	static const int code = 1;
+	cleanup_reply struct reply r;
+
+	ask(server, GOOD_BEARER, "{\"trainerStatus\": {}}", &r);
+	return r.resp.status == 200 ? NULL : (void *)&code;
+}
+
+/* A TrainJob whose pods report all the time takes no more than its turns. */
+TEST(test_writes_at_once)
+{
+	enum { MAX_WRITES = 4 };
+	struct progress_server *s = new_server();
+	pthread_t threads[MAX_WRITES];
+	cleanup_reply struct reply first, one_more, last;
+	void *failed;
+	int calls;
+
+	standin_set(&api, fine);
+	ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &first);
+	assert_int_equal(first.resp.status, 200);
+	calls = __atomic_load_n(&api.calls, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&api.lock); /* the answers wait */
+	for (int i = 0; i < MAX_WRITES; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_again, s), 0);
+	while (__atomic_load_n(&api.calls, __ATOMIC_SEQ_CST) < calls + MAX_WRITES)
+		usleep(1000);
+	ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &one_more);
+	pthread_mutex_unlock(&api.lock);
+	assert_failure(&one_more, 429, "TooManyRequests", "Too many requests");
+	assert_non_null(
+		strstr((const char *)one_more.resp.headers.data, "Retry-After: 1\r\n"));
+	for (int i = 0; i < MAX_WRITES; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &last);
+	assert_int_equal(last.resp.status, 200);
+	progress_server_free(s);
 }
 
 TEST(test_nothing_to_report)

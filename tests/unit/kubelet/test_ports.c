@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -35,8 +36,10 @@ TEST(test_ports_are_different)
 }
 
 /* Without descriptors nothing can be reserved, and no other number is looked for. */
+#define WHY "; check 'ulimit -n': %s"
 TEST(test_no_descriptors)
 {
+	cleanup_arena struct arena arena = { 0 };
 	struct rlimit old, few;
 	char block[PORT_ADDRESS_SIZE];
 	struct error err = { 0 };
@@ -48,12 +51,14 @@ TEST(test_no_descriptors)
 		few = (struct rlimit){ (rlim_t)(next + i), old.rlim_max };
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 		assert_int_equal(ports_reserve(&port, &lock, &err), -1);
-		assert_string_equal(err.msg, "cannot reserve a port; check 'ulimit -n': "
-					     "Too many open files");
-		assert_int_equal(ports_reserve_addresses(block, &lock, &err), -1);
 		assert_string_equal(err.msg,
-				    "cannot reserve loopback addresses; check 'ulimit "
-				    "-n': Too many open files");
+				    arena_printf(&arena, "cannot reserve a port" WHY,
+						 strerror(EMFILE)));
+		assert_int_equal(ports_reserve_addresses(block, &lock, &err), -1);
+		assert_string_equal(err.msg, arena_printf(&arena,
+							  "cannot reserve loopback "
+							  "addresses" WHY,
+							  strerror(EMFILE)));
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	}
 }

@@ -194,7 +194,7 @@ static void report_job(struct doc *doc, const struct convert_result *res)
 	}
 }
 
-static void take_errors(struct doc *doc, struct convert_result *res)
+static void move_errors(struct doc *doc, struct convert_result *res)
 {
 	doc->errs = res->errs;
 	res->errs = (struct field_errors){ 0 };
@@ -205,7 +205,7 @@ static void convert_doc(struct run *r, struct doc *doc)
 	cleanup_convert_result struct convert_result res = { 0 };
 
 	convert_job(&res, &r->conf, doc->obj);
-	take_errors(doc, &res);
+	move_errors(doc, &res);
 	if (!doc->errs.n)
 		verify(r, doc, &res);
 	if (!doc->errs.n) {
@@ -234,7 +234,7 @@ static void pass_doc(struct run *r, struct doc *doc)
 				"every document needs an apiVersion and a kind");
 	else
 		convert_trainer(&res, obj);
-	take_errors(doc, &res);
+	move_errors(doc, &res);
 	if (!doc->errs.n)
 		add_item(r, doc, STEAL(obj));
 	if (!doc->errs.n)

@@ -148,7 +148,7 @@ static struct series *find_recent(const struct family *f, const char *const *val
 	return NULL;
 }
 
-/* One that stands for others has no labels, and stays as long as its family. */
+/* A series that stands for others has no labels, and stays as long as its family. */
 static void keep_recent(struct family *f, struct series *s, const char *const *values)
 {
 	bool ended = false;

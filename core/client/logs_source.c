@@ -210,7 +210,7 @@ static void no_such_run(struct log_source *s, const struct error *err)
 	}
 }
 
-/* It will not come back. */
+/* The log was removed. */
 static void gone(struct log_source *s, const struct error *err)
 {
 	s->logs->any_failed = true;

@@ -59,10 +59,10 @@ bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj);
 void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 		 const cJSON *obj);
 /*
- * Change, in a TrainJob or a runtime, what Kubeflow Trainer 2.0 and 2.1 had otherwise:
- * podSpecOverrides, podTemplateOverrides, labels and annotations of spec to
- * runtimePatches; numProcPerNode of torchrun's words and of runtimes. Leaves other
- * documents as they are. Adds to ret's notes and errors.
+ * Convert a TrainJob or a runtime of Kubeflow Trainer 2.0 and 2.1, in place: overrides,
+ * labels and annotations of spec become runtimePatches; words in numProcPerNode, and a
+ * runtime's number, are dropped. Other documents are not changed. Adds to ret's notes and
+ * errors.
  */
 void convert_trainer(struct convert_result *ret, cJSON *obj);
 /*

@@ -99,8 +99,9 @@ static void convert_overrides(struct v1_job *j, cJSON *spec, cJSON *patches,
 	cJSON_Delete(list);
 }
 
-/* Words of torchrun became the default; a runtime no longer has a number. */
-static void convert_procs(struct v1_job *j, cJSON *owner, const char *path)
+/* Drop words of torchrun; also a number, if `lost` has what to do instead. */
+static void convert_procs(struct v1_job *j, cJSON *owner, const char *path,
+			  const char *lost)
 {
 	const cJSON *value = json_get(owner, "numProcPerNode");
 	const char *word = cJSON_GetStringValue(value);
@@ -110,9 +111,8 @@ static void convert_procs(struct v1_job *j, cJSON *owner, const char *path)
 	else if (str_eq(word, "gpu") || str_eq(word, "cpu"))
 		v1_note(j, GRADE_APPROXIMATE, path, value,
 			"the default is a process for each GPU or, without GPUs, CPU");
-	else if (value && !j->spec)
-		v1_note(j, GRADE_LOST, path, value,
-			"set spec.trainer.numProcPerNode of the TrainJobs");
+	else if (value && lost)
+		v1_note(j, GRADE_LOST, path, value, lost);
 	else
 		return;
 	json_del(owner, JSON_PATH("numProcPerNode"));
@@ -129,7 +129,7 @@ static void convert_train_job(struct v1_job *j, cJSON *spec)
 		drop_null(spec, *key);
 		any = any || json_member(spec, *key);
 	}
-	convert_procs(j, json_get(spec, "trainer"), "spec.trainer.numProcPerNode");
+	convert_procs(j, json_get(spec, "trainer"), "spec.trainer.numProcPerNode", NULL);
 	if (!any)
 		return;
 	others = cJSON_DetachItemFromObjectCaseSensitive(spec, "runtimePatches");
@@ -148,7 +148,8 @@ static void convert_runtime(struct v1_job *j, cJSON *torch)
 {
 	const cJSON *elastic = json_get(torch, "elasticPolicy");
 
-	convert_procs(j, torch, "spec.mlPolicy.torch.numProcPerNode");
+	convert_procs(j, torch, "spec.mlPolicy.torch.numProcPerNode",
+		      "set spec.trainer.numProcPerNode of the TrainJobs");
 	if (!elastic)
 		return;
 	v1_note(j, GRADE_EXACT, "spec.mlPolicy.torch.elasticPolicy", elastic,
@@ -160,12 +161,9 @@ void convert_trainer(struct convert_result *ret, cJSON *obj)
 {
 	struct v1_job j = { .ret = ret, .arena = &ret->arena };
 
-	if (meta_is(obj, TRAINER_GROUP, TRAINJOB_KIND)) {
-		j.spec = json_get(obj, "spec");
-		if (j.spec)
-			convert_train_job(&j, json_get(obj, "spec"));
-	} else if (meta_is(obj, TRAINER_GROUP, RUNTIME_KIND) ||
-		   meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND)) {
+	if (meta_is(obj, TRAINER_GROUP, TRAINJOB_KIND))
+		convert_train_job(&j, json_get(obj, "spec"));
+	else if (meta_is(obj, TRAINER_GROUP, RUNTIME_KIND) ||
+		 meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
 		convert_runtime(&j, json_get(obj, "spec", "mlPolicy", "torch"));
-	}
 }

@@ -305,7 +305,7 @@ static int open_file(struct podlog *l, const char *dir, const char *end)
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Was it removed? A container that did not start has written none. */
+/* Was the log removed? A container that did not start has written none. */
 static bool is_gone(const struct podlog *l, const char *dir)
 {
 	return l->fd < 0 && (l->marks_fd >= 0 || !file_exists(dir));

@@ -105,7 +105,7 @@ static unsigned random_number(void)
 	return r;
 }
 
-/* Not in use, but this process cannot find out: another number would not help. */
+/* Did the last call lack a descriptor? Then no other number would be found free. */
 static bool is_out_of_descriptors(void)
 {
 	return errno == EMFILE || errno == ENFILE;

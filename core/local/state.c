@@ -271,10 +271,10 @@ static void mark_suspended(cJSON *trainjob, const char *run)
 	status_idle(status);
 }
 
-static void mark_stopped(cJSON *trainjob, const char *run)
+static void mark_stopped(cJSON *trainjob, const char *run, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
-	int pid = state_stopped(run);
+	int pid = running ? state_stopped(run) : 0;
 
 	if (pid)
 		meta_set_annotation(trainjob, STOPPED_ANNOTATION,
@@ -299,7 +299,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	/* The last request to suspend or resume: the run may not have applied it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
-	mark_stopped(*ret, run);
+	mark_stopped(*ret, run, running);
 	if (!running && state_owned_is_suspended(run))
 		mark_suspended(*ret, run);
 	else if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))

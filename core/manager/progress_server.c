@@ -27,7 +27,7 @@ enum {
 	/* TrainJobs with reporters in memory; the one silent for longest is dropped. */
 	MAX_JOBS = 4096,
 	MAX_REPORTERS = 8, /* of a TrainJob */
-	/* Reports of a TrainJob that are written at once; those of others wait for no more. */
+	/* Writes of one TrainJob's reports at a time: others wait behind no more of them. */
 	MAX_WRITES = 4
 };
 

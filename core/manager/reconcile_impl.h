@@ -105,7 +105,7 @@ void objects_know_policy(struct pass *p, const cJSON *runtime);
 MUST_CHECK int objects_read_policy(struct pass *p, struct error *err);
 /* The text about a kind that is missing, from watches_lack_groups(); in the pass's arena. */
 const char *pass_missing_text(struct pass *p, const char *api_version);
-/* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
+/* *ret_status (or NULL): the live TrainJob has a status. ERR_CONFLICT: deleted or replaced. */
 MUST_CHECK int pass_check_alive(struct pass *p, bool *ret_status, struct error *err);
 bool pass_no_answer(const struct error *err); /* a write may have been done */
 /* True: the API server refused a write because the namespace is being deleted. */

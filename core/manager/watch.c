@@ -37,8 +37,8 @@ enum watch_kind {
 };
 
 enum {
-	FOUGHT_MS = 10 * 60 * 1000,   /* between two lines about other writers */
-	REPEAT_MS = 24 * 3600 * 1000, /* between two lines about a failure that lasts */
+	CONTENDED_MS = 10 * 60 * 1000, /* between two lines about other writers */
+	REPEAT_MS = 24 * 3600 * 1000,  /* between two lines about a failure that lasts */
 	ASK_MS = 1000,  /* between two discoveries while TrainJobs wait for a kind */
 	WAKE_MS = 5000, /* between two ends of the delays of all watches */
 };
@@ -48,7 +48,7 @@ struct source {
 	struct watches *w;
 	enum watch_kind which;
 	struct informer *informer;
-	struct log_last complaint, fought;
+	struct log_last complaint, contended;
 	atomic_llong asked_ms; /* clock_ms() */
 	atomic_bool failed;    /* since the last answer */
 };
@@ -252,7 +252,7 @@ static void mark_dirty(struct source *s, const char *ns, const char *name)
 		add_known(s, ns, name);
 		return;
 	}
-	if (log_is_news(&s->fought, "", FOUGHT_MS))
+	if (log_is_news(&s->contended, "", CONTENDED_MS))
 		log_warn("another writer changes objects of a TrainJob again and again",
 			 LOG_STR("key", informer_key(&arena, ns, name)));
 	workqueue_add_after(s->w->conf.trainjobs, informer_key(&arena, ns, name),

@@ -254,10 +254,10 @@ int place_remove(struct run_place *p, const char *name, struct error *err)
 }
 
 int place_fetch(struct run_place *p, const char *name, const char *to,
-		const char *const *allow, int64_t *left, struct error *err)
+		const struct place_files *files, int64_t *left, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const struct filter all = { .allow = allow,
+	const struct filter all = { .allow = files->allow,
 				    .allow_given = true,
 				    .ignore_given = true };
 	const char *uri = uri_of(p, &arena, name);
@@ -266,6 +266,7 @@ int place_fetch(struct run_place *p, const char *name, const char *to,
 				   .http = p->http,
 				   .target = to,
 				   .filter = &all,
+				   .paths = files->paths,
 				   .tries = p->tries,
 				   .allow_empty = true,
 				   .max_bytes = !left       ? 0

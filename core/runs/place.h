@@ -6,6 +6,7 @@
 #ifndef RUNS_PLACE_H
 #define RUNS_PLACE_H
 
+#include "base/map.h"
 #include "store/scheme.h"
 #include "store/upload.h"
 
@@ -56,11 +57,17 @@ MUST_CHECK int place_send(struct run_place *p, const char *what, const char *nam
 			  struct error *err);
 /* `name` and all below it; where a scheme cannot remove (hf), it stays. */
 MUST_CHECK int place_remove(struct run_place *p, const char *name, struct error *err);
+/* Files below a directory of the run directory. */
+struct place_files {
+	const char *const *allow; /* that match one of these patterns; NULL: all */
+	const struct map *paths;  /* and whose path is a key; NULL: all */
+};
 /*
- * Into a directory: what matches a pattern of `allow` (NULL: all), and differs. *left: the
- * most bytes, of which those of all that matches are taken; ERR_LIMIT; NULL: any.
+ * Into the directory `to`: those that differ. *left: the most bytes of all selected files,
+ * which is subtracted; ERR_LIMIT; NULL: any.
  */
 MUST_CHECK int place_fetch(struct run_place *p, const char *name, const char *to,
-			   const char *const *allow, int64_t *left, struct error *err);
+			   const struct place_files *files, int64_t *left,
+			   struct error *err);
 
 #endif

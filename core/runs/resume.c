@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -25,7 +26,6 @@
 enum {
 	MAX_HEAD = 64 * 1024,
 	BLOCK = 1024 * 1024,
-	MOST_PATTERNS = 1000,
 	MOST_METADATA = 64 * 1024 * 1024, /* what is longer is not looked into */
 	POLL_MS = 1000,
 	PAUSE_MS = 5000,
@@ -186,34 +186,22 @@ static void keep_differing(int dir, struct wanted *w)
 	w->n = n;
 }
 
-/* A pattern that only this path's end matches. */
-static const char *pattern(struct arena *arena, const char *path)
-{
-	cleanup_buf struct buf out = { .max = 4 * 4096 };
-
-	buf_adds(&out, "*");
-	for (; *path; path++)
-		buf_printf(&out, strchr("*?[", *path) ? "[%c]" : "%c", *path);
-	return arena_strdup(arena, (const char *)out.data);
-}
-
 static int fetch_rank(struct run_place *p, const struct complete *c,
 		      const struct wanted *w, uint32_t rank, const char *to,
 		      struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char **allow = arena_alloc(&arena, (MOST_PATTERNS + 1) * sizeof(*allow));
+	cleanup_map struct map paths = { 0 };
+	const struct place_files files = { .paths = &paths };
 	const char *from =
 		rank ? arena_printf(&arena, "checkpoints/%s" COMPLETE_RANK "%u",
 				    c->head.name, rank)
 		     : arena_printf(&arena, "checkpoints/%s", c->head.name);
-	size_t n = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (w->files[i]->rank == rank && n++ < MOST_PATTERNS)
-			allow[n - 1] = pattern(&arena, w->files[i]->path);
-	return n ? place_fetch(p, from, to, n <= MOST_PATTERNS ? allow : NULL, NULL, err)
-		 : 0;
+		if (w->files[i]->rank == rank)
+			map_put(&paths, w->files[i]->path, &paths);
+	return paths.n ? place_fetch(p, from, to, &files, NULL, err) : 0;
 }
 
 /* ERR_FORMAT: it is damaged. */

@@ -209,6 +209,8 @@ static int list_objects(struct fetch *f, struct error *err)
 			return error_set(err, ERR_LIMIT, "%.300s: invalid size %lld",
 					 str_visible(&arena, o->path, false),
 					 (long long)o->size);
+		if (c->paths && !map_get(c->paths, o->path))
+			continue;
 		if (!why)
 			l->objects[kept++] = *o;
 		else if (left++ < LEFT_TOLD)
@@ -525,7 +527,7 @@ static void add_patterns(struct buf *out, const char *word, const char *const *l
 		buf_printf(out, " %s", *list);
 }
 
-/* Equal for two runs of the same source and patterns. */
+/* Equal for two runs of the same source and patterns; "": it equals none. */
 static const char *source_of(const struct fetch *f, struct arena *arena)
 {
 	const struct fetch_conf *c = f->conf;
@@ -535,7 +537,8 @@ static const char *source_of(const struct fetch *f, struct arena *arena)
 					: uri_shown(arena, c->uri));
 	add_patterns(&out, "allow", c->filter ? c->filter->allow : NULL);
 	add_patterns(&out, "ignore", c->filter ? c->filter->ignore : NULL);
-	return arena_strdup(arena, out.overflowed ? "" : (const char *)out.data);
+	return arena_strdup(arena,
+			    out.overflowed || c->paths ? "" : (const char *)out.data);
 }
 
 static int fetch_all(struct fetch *f, struct error *err)

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "store/filter.h"
 #include "store/scheme.h"
 
@@ -61,12 +62,13 @@ struct fetch_conf {
 	struct http_client *http;
 	const char *target; /* the directory; created if needed */
 	const struct filter *filter;
-	unsigned connections; /* at most; 0: FETCH_CONNECTIONS */
-	int tries;            /* < 0: RETRY_TRIES */
-	bool unverified;      /* check sizes only, no digests */
-	bool recheck;         /* hash what is present, whatever the manifest says */
-	bool allow_empty;     /* an empty listing is not an error */
-	int64_t max_bytes;    /* of all files, as listed: more is ERR_LIMIT; 0: any */
+	const struct map *paths; /* below the target: only these; NULL: all */
+	unsigned connections;    /* at most; 0: FETCH_CONNECTIONS */
+	int tries;               /* < 0: RETRY_TRIES */
+	bool unverified;         /* check sizes only, no digests */
+	bool recheck;            /* hash what is present, whatever the manifest says */
+	bool allow_empty;        /* an empty listing is not an error */
+	int64_t max_bytes;       /* of all files, as listed: more is ERR_LIMIT; 0: any */
 	/* Ten times per second, from the calling thread; each may be NULL. */
 	void (*tick)(void *ctx, const struct fetch_now *now);
 	/* From any thread, one at a time. */

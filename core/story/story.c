@@ -200,9 +200,10 @@ static void report_fault(struct story *s, struct run_place *p, const char *path,
 static int fetch_attempts(struct run_place *p, const char *path, const char *to,
 			  const char *const *what, int64_t *left, struct error *err)
 {
+	const struct place_files files = { .allow = what };
 	cleanup_arena struct arena a = { 0 };
 
-	return place_fetch(p, below(&a, path, "attempts"), to, what, left, err)
+	return place_fetch(p, below(&a, path, "attempts"), to, &files, left, err)
 		       ? error_clear_if(err, ERR_NOT_FOUND)
 		       : 0;
 }

@@ -17,9 +17,11 @@ struct count {
 	cJSON *drivers; /* {"CLASS": "DRIVER"} */
 };
 
+#define DEVICES "devices of "
+
 static const char *resource_of(struct arena *a, const char *driver)
 {
-	return arena_printf(a, "devices of %s", driver);
+	return arena_printf(a, DEVICES "%s", driver);
 }
 
 /* 0, with err cleared: the object does not exist or may not be read. */
@@ -73,14 +75,27 @@ static int add_claim(void *ctx, cJSON *take_claim, struct error *err)
 	return 0;
 }
 
-static int list(struct count *c, const char *kind,
-		int (*on_item)(void *ctx, cJSON *take_obj, struct error *err),
+static void forget_slices(void *ctx)
+{
+	const struct count *c = ctx;
+
+	nodes_forget(c->v->nodes, DEVICES, false);
+}
+
+static void forget_claims(void *ctx)
+{
+	const struct count *c = ctx;
+
+	nodes_forget(c->v->nodes, DEVICES, true);
+}
+
+static int list(struct count *c, const char *kind, struct kube_sink sink,
 		struct error *err)
 {
 	const struct kube_ref ref = { API, kind, NULL, NULL };
 	const struct kube_select all = { 0 };
-	const struct kube_sink sink = { .on_item = on_item, .ctx = c };
 
+	sink.ctx = c;
 	return kube_list(c->k, &ref, &all, &sink, NULL, err) ? clear_if_absent(err) : 0;
 }
 
@@ -171,11 +186,15 @@ int devices_load(struct view *v, struct kube *k, struct error *err)
 {
 	cleanup_json cJSON *pools = cJSON_CreateObject();
 	cleanup_json cJSON *drivers = cJSON_CreateObject();
+	const struct kube_sink slices = { .on_item = add_slice,
+					  .on_restart = forget_slices };
+	const struct kube_sink claims = { .on_item = add_claim,
+					  .on_restart = forget_claims };
 	struct count c = { v, k, pools, drivers };
 	cJSON *pod;
 
-	if (list(&c, "ResourceSlice", add_slice, err) ||
-	    list(&c, "ResourceClaim", add_claim, err))
+	if (list(&c, "ResourceSlice", slices, err) ||
+	    list(&c, "ResourceClaim", claims, err))
 		return -1;
 	for (pod = v->pods->child; pod; pod = pod->next)
 		if (!pod_node(pod) && pod_device_claims(pod)) /* all pods claim alike */

@@ -339,6 +339,27 @@ void node_add_pod(cJSON *node, const cJSON *pod)
 	add_used(node, "pods", &one);
 }
 
+static void node_forget(cJSON *node, const char *prefix, bool used)
+{
+	cJSON *counts =
+		used ? json_get(node, USED) : json_get(node, "status", "allocatable");
+	cJSON *next;
+
+	for (cJSON *n = counts ? counts->child : NULL; n; n = next) {
+		next = n->next;
+		if (str_starts(n->string, prefix))
+			cJSON_Delete(cJSON_DetachItemViaPointer(counts, n));
+	}
+}
+
+void nodes_forget(cJSON *nodes, const char *prefix, bool used)
+{
+	cJSON *node;
+
+	json_each(node, nodes)
+		node_forget(node, prefix, used);
+}
+
 void node_slim(cJSON *node)
 {
 	static const char *const keys[] = { "conditions", "allocatable", NULL };

@@ -96,6 +96,8 @@ bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 void node_add_pod(cJSON *node, const cJSON *pod);
 /* Adds n of a resource that is not in requests: to the used ones, or to allocatable. */
 void node_add(cJSON *node, const char *resource, int64_t n, bool used);
+/* Removes from the nodes of the list those counts of resources with that prefix. */
+void nodes_forget(cJSON *nodes, const char *prefix, bool used);
 void node_slim(cJSON *node); /* removes fields that `why` does not read */
 /* Why the node may not run the pod, whatever its resources: one of these, or NULL. */
 #define NODE_SELECTOR "node selector"

@@ -89,6 +89,29 @@ void view_add(struct view *v, cJSON *take_obj)
 	cJSON_Delete(take_obj);
 }
 
+static cJSON *list_of(const struct view *v, const char *kind)
+{
+	for (size_t i = 0; i < N_SLOTS; i++)
+		if (slots[i].list && str_eq(slots[i].kind, kind))
+			return *member((struct view *)v, &slots[i]);
+	return NULL;
+}
+
+int view_size(const struct view *v, const char *kind)
+{
+	return cJSON_GetArraySize(list_of(v, kind));
+}
+
+void view_truncate(struct view *v, const char *kind, int n)
+{
+	cJSON *list = list_of(v, kind), *next;
+
+	for (cJSON *doc = cJSON_GetArrayItem(list, n); doc; doc = next) {
+		next = doc->next;
+		cJSON_Delete(cJSON_DetachItemViaPointer(list, doc));
+	}
+}
+
 static bool is_own_job(const struct view *v, const cJSON *job)
 {
 	const cJSON *owner = meta_controller(job);

@@ -39,6 +39,8 @@ struct loader {
 	struct view *v;
 	struct kube *k;
 	const char *queue; /* the LocalQueue whose Workloads are loaded */
+	const char *kind;  /* of the documents that the current list adds */
+	int kept;          /* how many there were before */
 };
 
 /* ---- one call ---- */
@@ -111,12 +113,32 @@ static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void drop_listed(void *ctx)
+{
+	struct loader *l = ctx;
+
+	view_truncate(l->v, l->kind, l->kept);
+}
+
+/* Lists documents, of which on_item() adds those of `kind` to the view. */
+static int list_as(struct loader *l, const char *kind, const struct kube_ref *ref,
+		   const struct kube_select *select,
+		   int (*on_item)(void *ctx, cJSON *take_obj, struct error *err),
+		   struct error *err)
+{
+	const struct kube_sink sink = { .on_item = on_item,
+					.ctx = l,
+					.on_restart = drop_listed };
+
+	l->kind = kind;
+	l->kept = view_size(l->v, kind);
+	return kube_list(l->k, ref, select, &sink, NULL, err);
+}
+
 static int load_list(struct loader *l, const struct kube_ref *ref, const char *resource,
 		     const struct kube_select *select, struct error *err)
 {
-	const struct kube_sink sink = { .on_item = add_item, .ctx = l };
-
-	if (kube_list(l->k, ref, select, &sink, NULL, err))
+	if (list_as(l, ref->kind, ref, select, add_item, err))
 		return record_absence(l, ref->kind, resource, err);
 	return 0;
 }
@@ -338,7 +360,6 @@ static int load_placeholders(struct loader *l, struct error *err)
 	const struct kube_select select = { .label_selector = arena_printf(
 						    &l->v->arena, YUNIKORN_APP "=%s",
 						    meta_uid(l->v->trainjob)) };
-	const struct kube_sink sink = { .on_item = add_placeholder, .ctx = l };
 	const cJSON *pod, *waits = NULL;
 
 	json_each(pod, l->v->pods)
@@ -346,7 +367,7 @@ static int load_placeholders(struct loader *l, struct error *err)
 			waits = pod;
 	if (!waits || !meta_uid(l->v->trainjob))
 		return 0;
-	if (kube_list(l->k, &pods, &select, &sink, NULL, err))
+	if (list_as(l, "Placeholder", &pods, &select, add_placeholder, err))
 		return record_absence(l, "Placeholder", "pods", err);
 	json_each(pod, l->v->placeholders)
 		if (!pod_node(pod) && str_eq(pod_phase(pod), "Pending"))
@@ -446,7 +467,6 @@ static int load_worker(struct loader *l, const char *version, struct error *err)
 static int load_queue(struct loader *l, struct error *err)
 {
 	const char *label = meta_label(l->v->trainjob, QUEUE_LABEL), *version;
-	const struct kube_sink sink = { .on_item = add_workload, .ctx = l };
 	const struct kube_select select = { 0 };
 	struct kube_ref ref = { .kind = "Workload", .ns = l->v->ns };
 	const char *queue;
@@ -461,7 +481,7 @@ static int load_queue(struct loader *l, struct error *err)
 	}
 	l->queue = label;
 	ref.api_version = version;
-	if (kube_list(l->k, &ref, &select, &sink, NULL, err) &&
+	if (list_as(l, "WaitingWorkload", &ref, &select, add_workload, err) &&
 	    record_absence(l, ref.kind, "workloads", err))
 		return -1;
 	if (load_worker(l, version, err))
@@ -487,6 +507,13 @@ static int add_to_node(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void forget_requests(void *ctx)
+{
+	struct loader *l = ctx;
+
+	nodes_forget(l->v->nodes, "", true);
+}
+
 /* Count the requests of the pods of all namespaces on their nodes. */
 static int load_pods_of_nodes(struct loader *l, struct error *err)
 {
@@ -495,7 +522,9 @@ static int load_pods_of_nodes(struct loader *l, struct error *err)
 		.field_selector =
 			"spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 	};
-	const struct kube_sink sink = { .on_item = add_to_node, .ctx = l };
+	const struct kube_sink sink = { .on_item = add_to_node,
+					.ctx = l,
+					.on_restart = forget_requests };
 
 	if (kube_list(l->k, &pods, &running, &sink, NULL, err))
 		return record_absence(l, "PodsOfAll", VIEW_PODS_OF_ALL, err);

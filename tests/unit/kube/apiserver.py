@@ -61,8 +61,9 @@ class Ctl:
         state['lose'] = arg if 'of' in arg else None
         Ctl().hold({'on': False})
 
-    def expire(self, arg):           # the next continue token; meanwhile that path goes
+    def expire(self, arg):           # the next continue token, or that after so many; meanwhile that path goes
         state['expire'] = arg['forget']
+        state['good'] = arg.get('after', 0)
 
     def error(self, arg):            # the next watch is an ERROR event of that code
         state['error'] = arg['code']
@@ -162,6 +163,10 @@ class Handler(BaseHTTPRequestHandler):
                 workloads = {'name': 'workloads', 'kind': 'Workload', 'namespaced': True}
                 return self.answer(200, {'preferredVersion': {'groupVersion': version},
                                          'resources': [workloads]})
+            if parts == ['apis', 'resource.k8s.io', 'v1']:
+                return self.answer(200, {'resources': [
+                    {'name': 'resourceslices', 'kind': 'ResourceSlice', 'namespaced': False},
+                    {'name': 'resourceclaims', 'kind': 'ResourceClaim', 'namespaced': True}]})
             return self.status(404, 'NotFound')
         if parts[at] == 'namespaces' and len(parts) > at + 2:
             at += 2
@@ -211,7 +216,9 @@ class Handler(BaseHTTPRequestHandler):
     def list(self, plural, query):
         with lock:
             lock.wait_for(lambda: plural not in state['stalled'])
-            if query.get('continue') and state['expire']:
+            if query.get('continue') and state['expire'] and state['good']:
+                state['good'] -= 1
+            elif query.get('continue') and state['expire']:
                 Ctl().forget({'path': state['expire']})
                 state['expire'] = None
                 return self.status(410, 'Expired')

@@ -136,7 +136,7 @@ const char *spawn_remedy(const char *message)
 		  "head -n 1 shows the interpreter's name; a virtual environment that was "
 		  "moved, or whose Python was removed, has to be made again" },
 		{ SPAWN_BLANK,
-		  "Linux ends the name at the blank: start the script with its "
+		  "Linux ends the name at the space: start the script with its "
 		  "interpreter, as python3 -m MODULE, or make the virtual environment "
 		  "at a path without one" },
 		{ SPAWN_NO_LOADER,

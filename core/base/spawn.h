@@ -37,7 +37,7 @@ int spawn_failed(struct error *err, const char *path, int number);
 #define SPAWN_BOM            "script with a byte order mark before its #! line"
 #define SPAWN_LINE           "script whose #! line is empty or too long"
 #define SPAWN_NO_INTERPRETER "script whose interpreter (#! line) is not there"
-#define SPAWN_BLANK          "script whose interpreter (#! line) has a blank in its path"
+#define SPAWN_BLANK          "script whose interpreter (#! line) has a space in its path"
 #define SPAWN_DENIED         "script whose interpreter (#! line) is not executable"
 #define SPAWN_FORMAT         "file that is neither a program nor a script with a #! line"
 #define SPAWN_FOREIGN        "program for another kind of machine, or a damaged one"

@@ -38,7 +38,7 @@ static const char *name_fault(const char *name)
 		return "the name before '=' is missing";
 	for (; *name; name++)
 		if (*name <= ' ' || *name >= 0x7f)
-			return "a name has only ASCII characters, and no blanks";
+			return "a name has only ASCII characters, and no spaces";
 	return NULL;
 }
 

@@ -39,7 +39,7 @@ bad() { # TEXT REGEX: refused, with file and line, and without a word of what is
 check "export is refused" bad 'A=1\nexport B=s3cret\n' "2: 'export' is for shells: remove it"
 check "... only as a word" dry_run 'env["exported"]' 1 "${torch[@]}" --env-file <(echo exported=1) -- true
 check "no name" bad '\n\n=s3cret\n' "3: the name before '=' is missing"
-check "blanks around the name" bad 'A =s3cret\n' '1: a name has only ASCII characters, and no blanks'
+check "blanks around the name" bad 'A =s3cret\n' '1: a name has only ASCII characters, and no spaces'
 check "a key of several lines" bad 'K=-----BEGIN PRIVATE KEY-----\ns3cret s3cret\n' '2: a name'
 check "... one of its lines" bad 'K="-----BEGIN\nMIIs3cret+/ab\n' '2: want NAME=VALUE or NAME; a value ends with its line'
 check "a NUL" bad 'A=1\nB=s3cret\0x\n' '2: a NUL character'

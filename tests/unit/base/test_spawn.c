@@ -120,7 +120,7 @@ TEST(test_why_a_script_does_not_start)
 }
 
 /* As of a virtual environment below such a directory. */
-TEST(test_a_blank_in_the_name_of_an_interpreter)
+TEST(test_a_space_in_the_name_of_an_interpreter)
 {
 	static const struct {
 		const char *before, *after, *says;

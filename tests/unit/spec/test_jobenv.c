@@ -52,9 +52,9 @@ TEST(test_files)
 		{ "9A\n", "f.env:1: want NAME=VALUE or NAME; a value ends with its line",
 		  0 },
 		{ "=x", "f.env:1: the name before '=' is missing", 0 },
-		{ "A =x", "f.env:1: a name has only ASCII characters, and no blanks", 0 },
+		{ "A =x", "f.env:1: a name has only ASCII characters, and no spaces", 0 },
 		{ "\n\xc3\xa9=x",
-		  "f.env:2: a name has only ASCII characters, and no blanks", 0 },
+		  "f.env:2: a name has only ASCII characters, and no spaces", 0 },
 		{ "A=\xff", "f.env:1: not UTF-8", 0 },
 		{ "\xff=1", "f.env:1: not UTF-8", 0 },
 	};
@@ -96,7 +96,7 @@ TEST(test_options)
 		  "--env: want NAME=VALUE or NAME: the name before '=' is missing" },
 		{ "", "--env: want NAME=VALUE or NAME: the name before '=' is missing" },
 		{ "A B=x", "--env: want NAME=VALUE or NAME: a name has only ASCII "
-			   "characters, and no blanks" },
+			   "characters, and no spaces" },
 	};
 
 	setenv("HERE", "$(x)", 1);

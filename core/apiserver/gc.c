@@ -25,12 +25,6 @@ struct gc {
 	struct work *first, **end;
 };
 
-static bool is_owned(const cJSON *obj, const char *uid)
-{
-	return uid &&
-	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
-}
-
 /* Is the object removed once its dependents are? */
 static bool waits_for_dependents(const cJSON *obj)
 {
@@ -117,24 +111,18 @@ static void remove_object(struct gc *w, const struct stored *st, const cJSON *ob
 				      options, NULL, IGNORED);
 }
 
-/*
- * Call `use` for the objects whose text contains the owner's uid, until it returns true;
- * returns whether it did.
- */
-static bool any_object(struct gc *w, const cJSON *owner,
-		       bool (*use)(struct gc *w, const struct stored *st, cJSON *obj,
-				   const char *uid))
+/* Call `use` for the dependents, until it returns true; returns whether it did. */
+static bool any_dependent(struct gc *w, const cJSON *owner,
+			  bool (*use)(struct gc *w, const struct stored *st, cJSON *obj,
+				      const char *uid))
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	const char *uid = meta_uid(owner);
 
-	storage_list(w->server->storage, "", &all);
+	storage_dependents(w->server->storage, uid, &all);
 	for (size_t i = 0; i < all.n; i++) {
-		cleanup_json cJSON *obj = NULL;
+		cleanup_json cJSON *obj = stored_read(all.list[i]);
 
-		if (!strstr(all.list[i]->text, uid))
-			continue;
-		obj = stored_read(all.list[i]);
 		if (use(w, all.list[i], obj, uid))
 			return true;
 	}
@@ -161,8 +149,7 @@ static void collect(struct gc *w, const struct stored *st, const cJSON *obj)
 static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
-	if (is_owned(obj, uid))
-		collect(w, st, obj);
+	collect(w, st, obj);
 	return false;
 }
 
@@ -205,7 +192,7 @@ static void collect_dependents(struct gc *w, const cJSON *gone)
 		gc_namespace_end(w->server, meta_name(gone));
 	}
 	if (meta_uid(gone))
-		(void)any_object(w, gone, collect_one);
+		(void)any_dependent(w, gone, collect_one);
 }
 
 /* ---- the finalizers of deletion ------------------------------------------------------ */
@@ -221,7 +208,7 @@ static bool blocks(struct gc *w, const struct stored *st, cJSON *obj, const char
 /* True: the reference could not be removed: its owner keeps the finalizer. */
 static bool orphan_one(struct gc *w, const struct stored *st, cJSON *obj, const char *uid)
 {
-	return is_owned(obj, uid) && remove_references(w->server, st->key, uid, IGNORED);
+	return remove_references(w->server, st->key, uid, IGNORED) != 0;
 }
 
 static const struct {
@@ -262,7 +249,7 @@ static void end_deletion(struct gc *w, const cJSON *obj)
 			again = str_eq(meta_uid(now), meta_uid(obj)) &&
 				meta_is_deleted(now) &&
 				json_has_str(meta_finalizers(now), finalizers[i].name) &&
-				!any_object(w, now, finalizers[i].holds) &&
+				!any_dependent(w, now, finalizers[i].holds) &&
 				drop_finalizer(w, now, finalizers[i].name, &err) &&
 				!error_clear_if(&err, ERR_CONFLICT);
 		}

@@ -20,7 +20,8 @@ enum { MAX_EVENTS = 4096, COMPACT_MIN = 4 * 1024 * 1024, COMPACT_RATIO = 4 };
 struct storage {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct map objects; /* key: struct stored */
+	struct map objects;    /* key: struct stored */
+	struct map dependents; /* uid of an owner: struct map, of `objects` */
 	struct storage_change *ring;
 	size_t max_events, first, n_events, event_bytes;
 	int64_t oldest;    /* changes after this one are in the ring */
@@ -47,12 +48,31 @@ void stored_unref(struct stored *s)
 		free(s);
 }
 
-static struct stored *stored_new(const struct resource *r, const char *key,
-				 int64_t version, const char *text, size_t len)
+/* As stored.owners. */
+static void print_owners(struct buf *ret, const cJSON *obj)
 {
-	size_t n = strlen(key) + 1;
-	struct stored *s = xmalloc(sizeof(*s) + len + 1 + n);
+	const cJSON *ref;
 
+	json_each(ref, json_get(obj, "metadata", "ownerReferences")) {
+		const char *uid = meta_owner_uid(ref);
+
+		if (uid && *uid)
+			buf_add(ret, uid, strlen(uid) + 1);
+	}
+	buf_add(ret, "", 1);
+}
+
+/* `text` is the object's. */
+static struct stored *stored_new(const struct resource *r, const char *key,
+				 int64_t version, const cJSON *obj, const char *text,
+				 size_t len)
+{
+	cleanup_buf struct buf owners = { .max = len + 1 };
+	size_t n = strlen(key) + 1;
+	struct stored *s;
+
+	print_owners(&owners, obj);
+	s = xmalloc(sizeof(*s) + len + 1 + n + owners.len);
 	atomic_init(&s->users, 1);
 	s->resource = r;
 	s->version = version;
@@ -60,6 +80,7 @@ static struct stored *stored_new(const struct resource *r, const char *key,
 	memcpy(s->text, text, len);
 	s->text[len] = 0;
 	s->key = memcpy(s->text + len + 1, key, n);
+	s->owners = memcpy(s->text + len + 1 + n, owners.data, owners.len);
 	return s;
 }
 
@@ -71,6 +92,48 @@ cJSON *stored_read(const struct stored *s)
 static void drop_stored(void *s)
 {
 	stored_unref(s);
+}
+
+/* ---- owners ------------------------------------------------------------------------ */
+
+static void drop_keys(void *keys)
+{
+	map_release(keys, NULL);
+	free(keys);
+}
+
+static void add_dependent(struct storage *s, struct stored *now)
+{
+	for (const char *uid = now ? now->owners : ""; *uid; uid += strlen(uid) + 1) {
+		struct map *keys = map_get(&s->dependents, uid);
+
+		if (!keys)
+			map_put(&s->dependents, uid, keys = xcalloc(1, sizeof(*keys)));
+		map_put(keys, now->key, now);
+	}
+}
+
+static void drop_dependent(struct storage *s, const struct stored *old)
+{
+	for (const char *uid = old ? old->owners : ""; *uid; uid += strlen(uid) + 1) {
+		struct map *keys = map_get(&s->dependents, uid);
+
+		if (keys)
+			map_del(keys, old->key);
+		if (keys && !keys->n)
+			drop_keys(map_del(&s->dependents, uid));
+	}
+}
+
+/* Of the key: its version becomes `take_now` (NULL: none); returns that before. */
+static struct stored *replace(struct storage *s, const char *key, struct stored *take_now)
+{
+	struct stored *old = take_now ? map_put(&s->objects, key, take_now)
+				      : map_del(&s->objects, key);
+
+	drop_dependent(s, old);
+	add_dependent(s, take_now);
+	return old;
 }
 
 /* ---- changes ----------------------------------------------------------------------- */
@@ -136,10 +199,10 @@ static int load_record(void *ctx, const struct journal_record *rec, struct error
 				 rec->key);
 	if (rec->text && json_parse(&doc, rec->text, rec->len, err))
 		return error_wrap(err, "%.200s", rec->key);
-	old = rec->text ? map_put(&s->objects, rec->key,
-				  stored_new(r, rec->key, rec->version, rec->text,
-					     rec->len))
-			: map_del(&s->objects, rec->key);
+	old = replace(s, rec->key,
+		      rec->text ? stored_new(r, rec->key, rec->version, doc, rec->text,
+					     rec->len)
+				: NULL);
 	s->live_bytes += (int64_t)rec->len - (int64_t)(old ? old->len : 0);
 	stored_unref(old);
 	if (rec->version > s->version)
@@ -214,6 +277,7 @@ void storage_close(struct storage *s)
 	while (s->n_events)
 		forget_oldest(s);
 	free(s->ring);
+	map_release(&s->dependents, drop_keys);
 	map_release(&s->objects, drop_stored);
 	journal_close(s->journal);
 	pthread_cond_destroy(&s->changed);
@@ -294,6 +358,13 @@ static void add_listed(struct stored_list *ret, const struct range *keys,
 	ret->list[ret->n++] = stored_ref(st);
 }
 
+static void list_ready(struct storage *s, struct stored_list *ret, bool pending)
+{
+	sync_before_read(s, ret->version, pending);
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
+}
+
 /* With the lock held: the first change since of each key. False: not known. */
 static bool changed_since(struct storage *s, int64_t version, struct map *ret)
 {
@@ -327,15 +398,30 @@ bool storage_list_at(struct storage *s, const char *prefix, const char *after,
 		add_listed(ret, &keys, ((const struct storage_change *)e->value)->before);
 	pending = ret->version > s->committed;
 	pthread_mutex_unlock(&s->lock);
-	sync_before_read(s, ret->version, pending);
-	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
+	list_ready(s, ret, pending);
 	return known;
 }
 
 void storage_list(struct storage *s, const char *prefix, struct stored_list *ret)
 {
 	(void)storage_list_at(s, prefix, NULL, INT64_MAX, ret);
+}
+
+void storage_dependents(struct storage *s, const char *uid, struct stored_list *ret)
+{
+	const struct map *keys;
+	bool pending;
+
+	*ret = (struct stored_list){ 0 };
+	pthread_mutex_lock(&s->lock);
+	keys = map_get(&s->dependents, uid);
+	for (const struct map_entry *e = keys ? map_next(keys, NULL) : NULL; e;
+	     e = map_next(keys, e))
+		add_listed(ret, &(const struct range){ "", NULL }, e->value);
+	ret->version = s->version;
+	pending = ret->version > s->committed;
+	pthread_mutex_unlock(&s->lock);
+	list_ready(s, ret, pending);
 }
 
 void stored_list_release(struct stored_list *l)
@@ -408,8 +494,7 @@ static int commit(struct storage *s, const char *key, struct stored *before,
 	s->live_bytes += (int64_t)rec.len - (int64_t)(before ? before->len : 0);
 	stored_ref(before);
 	stored_ref(take_now);
-	stored_unref(take_now ? map_put(&s->objects, key, take_now)
-			      : map_del(&s->objects, key));
+	stored_unref(replace(s, key, take_now));
 	remember(s, (struct storage_change){ version, before, take_now });
 	return 0;
 }
@@ -459,8 +544,8 @@ int storage_put(struct storage *s, const struct resource *r, const char *key,
 	}
 	if (!rc)
 		rc = commit(s, key, map_get(&s->objects, key),
-			    stored_new(r, key, next, (char *)text.data, text.len), next,
-			    err);
+			    stored_new(r, key, next, obj, (char *)text.data, text.len),
+			    next, err);
 	pthread_mutex_unlock(&s->lock);
 	return rc ? -1 : publish(s, next, err);
 }

@@ -21,7 +21,8 @@
 struct stored {
 	atomic_int users;
 	const struct resource *resource;
-	const char *key; /* in the same memory, after the text */
+	const char *key;    /* in the same memory, after the text */
+	const char *owners; /* after the key: uids, each with its NUL; "" ends the list */
 	int64_t version;
 	size_t len;
 	char text[]; /* JSON on one line, with its resourceVersion */
@@ -62,6 +63,8 @@ void storage_list(struct storage *s, const char *prefix, struct stored_list *ret
  */
 bool storage_list_at(struct storage *s, const char *prefix, const char *after,
 		     int64_t version, struct stored_list *ret);
+/* The objects with an owner reference to that uid, in the order of their keys. */
+void storage_dependents(struct storage *s, const char *uid, struct stored_list *ret);
 void stored_list_release(struct stored_list *l);
 #define cleanup_stored_list __attribute__((cleanup(stored_list_release)))
 

@@ -1,4 +1,5 @@
 /* The work of requests with many values (tests/unit/cost.h). */
+#include "api/meta.h"
 #include "apiserver/apiserver.h"
 #include "base/cleanup.h"
 #include "tests/unit/cost.h"
@@ -97,6 +98,41 @@ TEST(test_linear)
 		linear &= cost_is_linear(rows[i].what, cost_of_table, &rows[i], 200);
 	}
 	assert_true(linear);
+}
+
+/* Create n dependents of the object "owner", then delete that path. */
+static uint64_t cost_of_deletion(const void *path, size_t n)
+{
+	static const char format[] =
+		"{'metadata':{'name':'a%zu','ownerReferences':[{'apiVersion':'v1',"
+		"'kind':'ConfigMap','name':'owner','uid':'%s'}]}}";
+	const struct row row = { .path = CORE "/configmaps",
+				 .object = "{'metadata':{'name':'owner'}}" };
+	uint64_t start;
+	struct apiserver *s = server_with(&row, 0, &start);
+	cleanup_json cJSON *owner =
+		apiserver_get(s, "v1", "ConfigMap", "default", "owner");
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *doc =
+			cost_doc(arena_printf(&arena, format, i, meta_uid(owner)), 0);
+
+		ask(s, "POST", row.path, doc, 201);
+	}
+	start = cost_now();
+	ask(s, "DELETE", path, NULL, 200);
+	start = cost_now() - start;
+	apiserver_free(s);
+	return start;
+}
+
+TEST(test_deletions_are_linear)
+{
+	assert_true(
+		cost_is_linear("a collection", cost_of_deletion, CORE "/configmaps", 50));
+	assert_true(cost_is_linear("dependents", cost_of_deletion,
+				   CORE "/configmaps/owner", 50));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -16,7 +16,7 @@
 #include "trainer/progress.h"
 
 enum {
-	FIRST_MS = 10 * 1000, /* the job waits for its run */
+	FIRST_MS = 10 * 1000, /* without an answer: the job waits for its run */
 	END_MS = 10 * 1000,
 	AWAY_MS = 8 * 60 * 1000, /* as for a registry: supervise_export.c */
 	MAX_POINTS = 1000,       /* of a report */
@@ -54,7 +54,7 @@ static void token(void *ctx, bool first, uint32_t ret[MESSAGE_TOKEN])
 
 	if (first && track_start(&t->track, &t->conf, &err))
 		say(NULL, err.msg);
-	if (!t->track || !track_run(t->track, first ? FIRST_MS : 0, id))
+	if (!t->track || !track_run(t->track, first ? FIRST_MS : 0, asked_pending, id))
 		return;
 	if (hex_decode(&bytes, id, strlen(id), &err) || bytes.len != ID_BYTES)
 		say(NULL, "the run's ID is not a UUID: commands have no MLFLOW_RUN_ID");

@@ -2,6 +2,7 @@
 #include "registry/registry_impl.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/uri.h"
@@ -233,6 +234,8 @@ int registry_call(struct registry *r, const struct registry_call *call,
 	free(body);
 	if (rc)
 		return -1;
+	if (r->answered_ms)
+		__atomic_store_n(r->answered_ms, clock_ms(), __ATOMIC_RELAXED);
 	*ret = (struct registry_answer){ .status = answer.status };
 	if (!answer.status)
 		return 0;

@@ -4,6 +4,8 @@
 #ifndef REGISTRY_REGISTRY_IMPL_H
 #define REGISTRY_REGISTRY_IMPL_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 #include "net/http_retry.h"
@@ -19,6 +21,7 @@ struct registry {
 	const char *headers[4];
 	struct http_client *http;
 	struct http_retrier *retrier;
+	int64_t *answered_ms; /* set to the time of each answer, atomically; or NULL */
 };
 
 /* A kind of registry; registry.c has the table. */

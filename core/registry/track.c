@@ -21,6 +21,7 @@ enum {
 	POLL_MS = 200,
 	SAY_MS = 60 * 1000,
 	CALL_MS = 15 * 1000,
+	RUN_TIMES = 6, /* as long for a run while the server answers */
 };
 
 /* The points of one call. */
@@ -39,6 +40,7 @@ struct track {
 	struct track_run run;
 	int64_t pause, retry_at;
 	bool failing;
+	int64_t answered_ms; /* atomic */
 	/* Guarded by the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -275,7 +277,9 @@ int track_start(struct track **ret, const struct track_conf *conf, struct error 
 		return -1;
 	t->conf.registry.tries = 1;
 	t->conf.registry.timeout_ms = CALL_MS;
-	t->session = (struct registry){ .conf = &t->conf.registry, .arena = &t->arena };
+	t->session = (struct registry){ .conf = &t->conf.registry,
+					.arena = &t->arena,
+					.answered_ms = &t->answered_ms };
 	if (registry_open(&t->session, err) || thread_start(&thread, work, t, err))
 		return -1;
 	*ret = t;
@@ -284,14 +288,25 @@ int track_start(struct track **ret, const struct track_conf *conf, struct error 
 
 /* ---- other threads ---- */
 
-bool track_run(struct track *t, int64_t ms, char ret[TRACK_ID_SIZE])
+/* Is a slow server given more time for its run? The caller holds the lock. */
+static bool may_have_run(const struct track *t, int64_t since, int64_t ms)
 {
-	int64_t until = clock_ms() + ms;
+	int64_t now = clock_ms();
+	int64_t answered = __atomic_load_n(&t->answered_ms, __ATOMIC_RELAXED);
+
+	return !t->has_run && !t->refused && !t->done &&
+	       now - (answered > since ? answered : since) < ms &&
+	       now - since < RUN_TIMES * ms;
+}
+
+bool track_run(struct track *t, int64_t ms, bool (*stop)(void), char ret[TRACK_ID_SIZE])
+{
+	int64_t since = clock_ms();
 	bool has_run;
 
 	pthread_mutex_lock(&t->lock);
-	while (!t->has_run && !t->refused && !t->done && clock_ms() < until)
-		cond_wait_until(&t->changed, &t->lock, until);
+	while (may_have_run(t, since, ms) && !(stop && stop()))
+		cond_wait_until(&t->changed, &t->lock, clock_ms() + POLL_MS);
 	has_run = t->has_run;
 	memcpy(ret, t->run.id, TRACK_ID_SIZE);
 	pthread_mutex_unlock(&t->lock);

@@ -51,9 +51,10 @@ MUST_CHECK int track_start(struct track **ret, const struct track_conf *conf,
 			   struct error *err);
 
 /*
- * The run's ID, for at most ms while the server is away; false: there is none yet.
+ * The run's ID. Waits until ms have passed without an answer, six times as long in all,
+ * or until stop() (several times a second; or NULL). False: there is none yet.
  */
-bool track_run(struct track *t, int64_t ms, char ret[TRACK_ID_SIZE]);
+bool track_run(struct track *t, int64_t ms, bool (*stop)(void), char ret[TRACK_ID_SIZE]);
 
 /* Add the points of a report; names are copied. Does not block. */
 void track_add(struct track *t, const struct track_point *points, size_t n);

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from ports import free_port  # noqa: F401: for those who import this
@@ -65,7 +66,9 @@ class Mlflow:
                              "--backend-store-uri", f"sqlite:///{self.db}", "--artifacts-destination", str(scratch / "artifacts"))[1]
 
     def answers(self):
+        """Until it has opened its database, which its first answer waits for."""
         answers(self.port, self.process)
+        urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/2.0/mlflow/experiments/search?max_results=1").read()
         if not self.empty.exists():
             new = self.empty.with_suffix(f".{os.getpid()}")
             with sqlite3.connect(self.db) as db, sqlite3.connect(new) as copy:

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "tests/unit/net/scripted.h"
 #include "tests/unit/unit.h"
 
 static int check(const char *uri, const char *name, const char *version,
@@ -177,6 +178,74 @@ TEST(test_a_property_that_cannot_be_a_tag)
 	conf.uri = "mlflow+https://host";
 	p.name = "\xc3\xa4 b";
 	assert_int_equal(registry_check(&conf, &m, IGNORED), 0);
+}
+
+/* ---- the run of a job ---- */
+
+static bool stopped(void)
+{
+	return true;
+}
+
+static struct track *start_track(struct scripted *s, const char *script)
+{
+	static const struct registry_property tag = { "trainjob.name", "digits" };
+	static struct track *all[3]; /* they end with the process */
+	static size_t n;
+	const struct track_conf conf = {
+		.registry = { .uri = scripted_url(s, "mlflow+http", "/x") },
+		.key = "a/digits/1",
+		.name = "digits",
+		.tags = &tag,
+		.n_tags = 1,
+	};
+	struct error err = { 0 };
+
+	scripted_script(s, script);
+	if (track_start(&all[n], &conf, &err))
+		fail_msg("%s", err.msg);
+	return all[n++];
+}
+
+#define NO_EXPERIMENT \
+	"{'status': 404, 'body': '{\\'error_code\\': \\'RESOURCE_DOES_NOT_EXIST\\'}'"
+
+/* Each call takes a third of the time in which an answer is expected. */
+TEST(test_a_slow_server_has_its_run)
+{
+	const struct track_patience none = { 0 };
+	char id[TRACK_ID_SIZE];
+	struct scripted s;
+	struct track *t;
+
+	scripted_start(&s, NULL);
+	t = start_track(
+		&s,
+		"[" NO_EXPERIMENT ", 'hang': 1},"
+		" {'body': '{}', 'hang': 1},"
+		" {'body': '{\\'experiment\\': {\\'experiment_id\\': \\'1\\'}}', 'hang': 1},"
+		" {'body': '{\\'runs\\': [{\\'info\\': {\\'run_id\\': \\'abc\\',"
+		" \\'status\\': \\'RUNNING\\'}}]}', 'hang': 1}]");
+	assert_true(track_run(t, 3000, NULL, id));
+	assert_string_equal(id, "abc");
+	track_end(t, TRACK_FINISHED, &none);
+	scripted_stop(&s);
+}
+
+TEST(test_a_server_that_answers_without_end)
+{
+	const struct track_patience none = { 0 };
+	char id[TRACK_ID_SIZE];
+	struct scripted s;
+	struct track *t;
+
+	scripted_start(&s, NULL);
+	t = start_track(&s, "[" NO_EXPERIMENT "}, {'body': '{}'}, " NO_EXPERIMENT
+			    "}, " NO_EXPERIMENT "}, {'body': '{}'}, " NO_EXPERIMENT "}]");
+	assert_false(track_run(t, 100, NULL, id));
+	assert_false(track_run(t, 1000 * 1000, stopped, id));
+	track_end(t, TRACK_FINISHED, &none);
+	scripted_stop(&s);
 }
 
 RUN_TESTS(NULL, NULL)

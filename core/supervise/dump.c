@@ -25,7 +25,7 @@ enum {
 	MOST_LEVELS = 64,
 	ENVIRON_BYTES = 256 * 1024,
 	CAPTURE_BYTES = 256 * 1024,
-	ONE_MS = 1000, /* for one process to end */
+	ONE_MS = 1000, /* for one process to end, at least */
 	WRITES = 1024, /* bytes in a millisecond */
 };
 
@@ -178,12 +178,12 @@ static void wait_for_end(int64_t pid, int64_t until)
 		clock_sleep_ms(2);
 }
 
-static void abort_process(const struct dump *d, const struct process *p, int64_t until)
+static void abort_process(const struct dump *d, const struct process *p, int64_t end,
+			  int64_t until)
 {
 	cleanup_buf struct buf written = { .max = CAPTURE_BYTES };
 	cleanup_buf struct buf stack = { .max = STACK_MAX };
 	uint32_t who = rank_of(p->pid);
-	int64_t end = clock_ms() + ONE_MS;
 
 	relay_capture(d->out, &written);
 	limit_core(p->pid);
@@ -200,24 +200,32 @@ static void abort_process(const struct dump *d, const struct process *p, int64_t
 
 /*
  * One after the other, as their texts would mix; the children first, as a launcher that
- * sees one end would end the others.
+ * sees one end would end the others. Those without children share the time, but half of it
+ * is for the others.
  */
 static void abort_all(const struct dump *d, const struct process *list, size_t n,
 		      size_t first)
 {
 	int64_t until = clock_ms() + DUMP_MS;
+	size_t left[2] = { 0 }; /* by has_children */
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (list[i].has_children)
 			kill((pid_t)list[i].pid, SIGSTOP);
+		left[list[i].has_children] += i >= first;
+	}
 	for (size_t i = 0; i < n; i++) {
-		/* The rest of the time is for the parents of many processes. */
-		bool late = !list[i].has_children && clock_ms() > until - DUMP_MS / 2;
+		bool parent = list[i].has_children;
+		int64_t now = clock_ms();
+		int64_t end = !parent && left[true] ? until - DUMP_MS / 2 : until, share;
 
-		if (i < first || late)
+		if (i < first || now > end) {
 			kill((pid_t)list[i].pid, SIGKILL);
-		else
-			abort_process(d, &list[i], until);
+			continue;
+		}
+		share = (end - now) / (int64_t)left[parent]--;
+		end = now + (share > ONE_MS ? share : ONE_MS);
+		abort_process(d, &list[i], end, until);
 	}
 }
 

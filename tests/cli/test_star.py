@@ -286,6 +286,17 @@ def a_launcher_that_stalls():
 
 
 @part
+def a_stall_whose_stack_comes_late():
+    with open(os.path.join(scratch.name, "late.sh"), "w") as f:
+        f.write("""trap 'sleep 2; printf "Current thread 0x1 (most recent call first):\\n  File \\"a.py\\", line 3 in late\\n"; exit 134' ABRT
+echo "run $KFTRAINER_RESTART"; [ "$KFTRAINER_RESTART" = 1 ] || while :; do sleep 1; done""")
+    w = World(2, f"exec sh {scratch.name}/late.sh", "--restarts", "1", "--stall-after", "200ms")
+    w.codes()
+    is_("a process that takes two seconds for its stack has them, where few share the time",
+        re.findall(r"the stack of (.*):\n.*:   (\w+) \(a.py:3\)", w.rank[0].text()), [("rank 0, rank 1 (2 of 2 processes)", "late")])
+
+
+@part
 def a_stall_without_abrt():
     w = World(2, 'echo "run $KFTRAINER_RESTART"; trap "" ABRT; [ $KFTRAINER_RESTART = 1 ] || while :; do sleep 1; done', "--restarts", "1", "--stall-after", "200ms")
     is_("a command that ignores ABRT is ended by TERM or KILL", w.codes(), [0, 0])

@@ -228,12 +228,13 @@ static void judge(struct hub *h, int64_t now)
 			buf_clear(&h->said); /* as if there were no supervisor */
 		return;
 	}
-	if (h->n == 1) /* the job was asked to end: nobody is left to restart */
+	if (h->n == 1) { /* the job was asked to end: nobody is left to restart */
 		buf_clear(&h->said);
-	else
+	} else {
 		buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
 			   h->order.epoch + 1);
-	h->counts.lost++;
+		h->counts.lost++;
+	}
 	stop(h, now);
 }
 

@@ -193,6 +193,24 @@ TEST(test_a_rank_alone)
 	}
 }
 
+/* Its pod is being stopped, and nothing starts again: no pod was lost (why, get -o wide). */
+TEST(test_a_rank_alone_that_is_stopped)
+{
+	struct peer_state leaving = { .phase = PEER_ENDED,
+				      .status = 143,
+				      .leaving = true };
+	struct world w = { .rules = { .restarts = 3 } };
+
+	hub_init(&w.hub, &w.rules, w.ranks, 1, 0);
+	tell(&w, 0, PEER_NEW, 0, 0);
+	tell(&w, 0, PEER_RUNNING, 0, 0);
+	hub_state(&w.hub, 0, &leaving, 7);
+	hub_time(&w.hub, 7 + HUB_LOOK_MS);
+	ordered(&w, ORDER_STOP, 1, 0, "");
+	assert_int_equal(w.hub.counts.lost, 0);
+	assert_int_equal(w.hub.counts.restarts, 0);
+}
+
 TEST(test_success)
 {
 	struct world w;

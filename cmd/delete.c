@@ -147,13 +147,39 @@ static int check(struct delete_opts *opts, int argc, char **argv, struct error *
 	return pick_check(&opts->pick, argc, argv, err);
 }
 
-static int delete_unused(const struct delete_opts *opts, char **argv, struct error *err)
+/* An option that is given, and would choose or wait for jobs; or NULL. */
+static const char *job_option(const struct delete_opts *opts)
 {
-	if (!str_eq(*argv, "claims") || argv[1] || opts->pick.all || opts->pick.selector)
+	const struct {
+		const char *name;
+		bool given;
+	} list[] = {
+		{ "--all", opts->pick.all },
+		{ "--selector", opts->pick.selector },
+		{ "--finished", opts->finished },
+		{ "--older-than", opts->older_ms },
+		{ "--wait", opts->wait },
+		{ "--timeout", opts->timeout },
+		{ "--foreground", opts->foreground },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(list); i++)
+		if (list[i].given)
+			return list[i].name;
+	return NULL;
+}
+
+static int delete_claims(const struct delete_opts *opts, char **argv, struct error *err)
+{
+	if (opts->unused && (!str_eq(*argv, "claims") || argv[1]))
 		return error_set(err, ERR_USAGE,
 				 "--unused is for claims: 'kftrainer delete claims "
 				 "--unused'");
-	return claims_delete_unused(&opts->where, err);
+	if (job_option(opts))
+		return error_set(err, ERR_USAGE, "%s cannot be used with claims",
+				 job_option(opts));
+	return opts->unused ? claims_delete_unused(&opts->where, err)
+			    : claims_delete(&opts->where, opts->ignore, argv, err);
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -164,10 +190,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns;
 	int code;
 
-	if (opts.unused)
-		return delete_unused(&opts, argv, err);
-	if (claims_asked(argv) && !str_eq(*argv, "claims"))
-		return claims_delete(&opts.where, opts.ignore, argv, err);
+	if (opts.unused || (claims_asked(argv) && !str_eq(*argv, "claims")))
+		return delete_claims(&opts, argv, err);
 	if (check(&opts, argc, argv, err) ||
 	    where_connect(&k, &ns, &arena, &opts.where, err))
 		return -1;

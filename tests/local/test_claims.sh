@@ -72,6 +72,13 @@ run "$kftrainer" delete claims --unused bert
 ok "... no job with it" exits 2
 run "$kftrainer" delete keeps --unused
 ok "... nor without claims" exits 2
+mkdir "$claims/stray"
+run "$kftrainer" delete claims --unused --older-than 7d
+ok "... nor with an option that chooses jobs" exits 2
+run "$kftrainer" delete claim/stray --finished
+ok "... nor one claim" exits 2
+ok "... which says so" printed '^kftrainer delete: --finished cannot be used with claims$'
+ok "... and deletes nothing" test -d "$claims/stray"
 run "$kftrainer" delete claims --unused --context c
 ok "... not those of a cluster" printed "claims are local only; for a cluster's use 'kubectl delete persistentvolumeclaims'"
 

@@ -46,6 +46,21 @@ static enum goal_verdict verdict_of(bool reached, bool over)
 	return over ? GOAL_MISSED : GOAL_PENDING;
 }
 
+/* As `kubectl wait` compares them: without regard to case. */
+static bool has_condition(const struct goal *goal, const cJSON *status)
+{
+	const cJSON *c;
+
+	json_each(c, json_get(status, "conditions")) {
+		const char *type = json_str(c, "type"), *is = json_str(c, "status");
+
+		if (type && is && !strcasecmp(type, goal->type) &&
+		    !strcasecmp(is, goal->status))
+			return true;
+	}
+	return false;
+}
+
 enum goal_verdict goal_judge(const struct goal *goal, const cJSON *job)
 {
 	const cJSON *status = tj_status(job);
@@ -66,9 +81,6 @@ enum goal_verdict goal_judge(const struct goal *goal, const cJSON *job)
 	case GOAL_DELETED:
 		return verdict_of(!job, false);
 	default:
-		return verdict_of(
-			str_eq(json_str(status_condition(status, goal->type), "status"),
-			       goal->status),
-			over);
+		return verdict_of(has_condition(goal, status), over);
 	}
 }

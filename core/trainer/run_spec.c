@@ -58,6 +58,19 @@ static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
 	return 0;
 }
 
+/* An annotation of the TrainJob's own that is for a run directory, without one; or NULL. */
+static const char *alone(const cJSON *tj)
+{
+	static const char *const keys[] = { RUN_SECRET_ANNOTATION, RUN_KEEP_ANNOTATION };
+
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+		if (meta_annotation(tj, keys[i]))
+			return keys[i];
+	return str_eq(meta_annotation(tj, RUN_RESUME_ANNOTATION), "true")
+		       ? RUN_RESUME_ANNOTATION
+		       : NULL;
+}
+
 int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
 		const cJSON *template_annotations, struct error *err)
 {
@@ -77,6 +90,9 @@ int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
 				 resume);
 	if (keep && str_int(&ret->keep, keep, 1, MOST_KEPT, err))
 		return error_wrap(err, RUN_KEEP_ANNOTATION);
+	if (!ret->uri && alone(tj))
+		return error_set(err, ERR_INVALID, "%s: requires " RUN_DIR_ANNOTATION,
+				 alone(tj));
 	return ret->uri ? read_uri(ret, arena, err) : 0;
 }
 

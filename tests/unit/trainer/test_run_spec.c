@@ -1,4 +1,5 @@
 /* The TrainJob as a run directory keeps it. */
+#include "tests/unit/base/base_test.h"
 #include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/run_spec.h"
 
@@ -61,6 +62,41 @@ TEST(test_characters_of_a_uri)
 
 		assert_int_equal(run_spec_of(&s, &a, tj, NULL, &err), -1);
 		assert_non_null(strstr(err.msg, "in ASCII without spaces and $"));
+	}
+}
+
+/* What is for a run directory is refused without one, unless it is of the runtime. */
+TEST(test_options_of_no_run_directory)
+{
+	static const struct {
+		const char *annotation, *refused; /* refused: NULL: it is not */
+	} rows[] = {
+		{ "keep-checkpoints: '5'", "keep-checkpoints: requires " },
+		{ "run-dir-secret: s3", "run-dir-secret: requires " },
+		{ "resume: 'true'", "resume: requires " },
+		{ "resume: 'false'", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+		cleanup_json cJSON *none = doc("{" TRAINJOB "metadata: {name: a}}");
+		cleanup_json cJSON *of_runtime =
+			doc(arena_printf(&a, "{kftrainer.io/%s}", rows[i].annotation));
+		cleanup_json cJSON *tj = doc(arena_printf(
+			&a,
+			"{" TRAINJOB
+			"metadata: {name: a, annotations: {kftrainer.io/%s}}}",
+			rows[i].annotation));
+		struct run_spec s;
+
+		check_int(rows[i].annotation, run_spec_of(&s, &a, tj, NULL, &err),
+			  rows[i].refused ? -1 : 0);
+		if (rows[i].refused)
+			assert_string_equal(err.msg, arena_printf(&a, "kftrainer.io/%s%s",
+								  rows[i].refused,
+								  RUN_DIR_ANNOTATION));
+		assert_int_equal(run_spec_of(&s, &a, none, of_runtime, &err), 0);
 	}
 }
 

@@ -266,7 +266,11 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct get_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
-	const struct from from = { .uri = opts->from, .follow = opts->watch };
+	const struct from from = { .uri = opts->from,
+				   .follow = opts->watch,
+				   .pick = opts->all        ? "--all-namespaces"
+					   : opts->selector ? "--selector"
+							    : NULL };
 	struct where_opts where = opts->where;
 	cleanup_story struct story *story = NULL;
 	struct getting g = { .opts = opts };

@@ -12,6 +12,9 @@ static int check(const struct from *from, const struct where_opts *where,
 		return error_set(err, ERR_USAGE,
 				 "--from cannot be combined with --namespace, --local, "
 				 "--kubeconfig or --context");
+	if (from->pick)
+		return error_set(err, ERR_USAGE, "--from cannot be combined with %s",
+				 from->pick);
 	if (from->follow)
 		return error_set(err, ERR_USAGE,
 				 "--from shows what a run directory has: it cannot be "

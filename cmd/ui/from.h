@@ -15,10 +15,11 @@
 
 /* A run directory to read, or a folder of several. */
 struct from {
-	const char *uri; /* NULL: nothing is changed */
-	bool logs;       /* the output of the nodes, too */
-	bool follow;     /* refused: nothing new comes */
-	bool all;        /* of a folder of several, all; *names stays as it is */
+	const char *uri;  /* NULL: nothing is changed */
+	bool logs;        /* the output of the nodes, too */
+	bool follow;      /* refused: nothing new comes */
+	const char *pick; /* an option that chooses among the jobs of a place: refused */
+	bool all;         /* of a folder of several, all; *names stays as it is */
 	void (*on_fault)(const char *uri, const char *why); /* as story_conf's */
 };
 

@@ -72,8 +72,8 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	if (n > SHOWN_NAMES)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s, which has %zu "
-				 "TrainJobs; list them with 'kftrainer get%s -n %s'",
-				 name, ns, n, option, ns);
+				 "TrainJobs; list them with 'kftrainer get%s'",
+				 name, ns, n, kube_jobs_named(k, &arena, ns));
 	if (n)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s; available: %s", name,

@@ -155,6 +155,15 @@ const char *kube_job_named(const struct kube *k, struct arena *arena, const char
 			    name, ns);
 }
 
+const char *kube_jobs_named(const struct kube *k, struct arena *arena, const char *ns)
+{
+	const char *option = kube_named(k);
+
+	return str_starts(option, " --from ")
+		       ? option
+		       : arena_printf(arena, "%s -n %s", option, ns);
+}
+
 /* Sleep. When the process is asked to stop: ERR_STOPPED, or after_stop: 1 s at most. */
 static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 		    struct error *err)

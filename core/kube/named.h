@@ -14,5 +14,7 @@ struct arena;
 /* A job in a suggested command: "--local NAME -n NS", "NAME -n NS", "NAME --from URI". */
 const char *kube_job_named(const struct kube *k, struct arena *arena, const char *ns,
 			   const char *name);
+/* All jobs of a namespace: " --local -n NS", " -n NS", " --from URI". */
+const char *kube_jobs_named(const struct kube *k, struct arena *arena, const char *ns);
 
 #endif

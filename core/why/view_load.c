@@ -186,8 +186,9 @@ static int no_such_job(struct loader *l, struct error *err)
 			  l->v->name, l->v->ns,
 			  names->n ? arena_printf(&names->arena,
 						  "; list its jobs with 'kftrainer "
-						  "get%s -n %s'",
-						  kube_named(l->k), l->v->ns)
+						  "get%s'",
+						  kube_jobs_named(l->k, &names->arena,
+								  l->v->ns))
 				   : ", which has no TrainJobs");
 	arena_clear(&names->arena);
 	free(names);

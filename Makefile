@@ -201,7 +201,7 @@ $(SANOUT)/tests/unit/$(1)/%: $(SANOUT)/tests/unit/$(1)/%.c.o $(if $(filter base,
 endef
 # The same tests with the program's own C library: musl differs from glibc where C leaves it open.
 # Not those that ask the sanitizers; warnings were clang's task.
-ASKS_SAN := %/test_cost.c %/base/test_buf.c %/net/test_h2.c %/runs/test_held_read.c
+ASKS_SAN := %/test_cost.c %/base/test_buf.c %/net/test_h2.c %/runs/test_linkcopy_read.c
 $(OUT)/tests/unit/%.c.o: REL += -w
 $(AOUT)/tests/%.c.o: ARM += -w -D_UINTPTR_T
 define musl_rules # ROOM, FOLDER, LIBRARIES

@@ -203,7 +203,7 @@ static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 		  struct error *err)
 {
 	static struct supervise_tracker tracker;
-	static struct supervise_keeper keeper;
+	static struct supervise_rundir rundir;
 	static struct report_sink sinks[3];
 	static struct supervise_finish finish;
 
@@ -219,10 +219,10 @@ static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 		conf->tracker = &tracker;
 	}
 	if (o->runs.uri) {
-		if (supervise_runs(&keeper, &sinks[conf->n_sinks++], &o->runs, conf->star,
+		if (supervise_runs(&rundir, &sinks[conf->n_sinks++], &o->runs, conf->star,
 				   err))
 			return -1;
-		conf->keeper = &keeper;
+		conf->rundir = &rundir;
 	}
 	if (o->finish.uri) {
 		if (supervise_export(&finish, &sinks[conf->n_sinks++], &o->finish,

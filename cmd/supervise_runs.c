@@ -123,16 +123,16 @@ static void output(void *ctx, const void *data, size_t len)
 		runs_output(k->runs, data, len);
 }
 
-static uint32_t mark(void *ctx, uint32_t heard)
+static uint32_t exchange_sync(void *ctx, uint32_t received)
 {
 	struct keeping *k = ctx;
 
 	if (k->conf.rank) {
-		runs_heard(k->runs, heard);
-		return runs_marked(k->runs);
+		runs_sync_received(k->runs, received);
+		return runs_sync_acked(k->runs);
 	}
-	runs_all_marked(k->runs, heard);
-	return runs_mark(k->runs);
+	runs_sync_acked_by_all(k->runs, received);
+	return runs_sync(k->runs);
 }
 
 static void report_counts(void *ctx, const void *body, size_t len)
@@ -222,7 +222,7 @@ static int parse_job(cJSON **ret, const char *text, struct error *err)
 		       : 0;
 }
 
-int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
+int supervise_runs(struct supervise_rundir *ret, struct report_sink *ret_sink,
 		   const struct runs_opts *o, const struct star_conf *star,
 		   struct error *err)
 {
@@ -249,12 +249,12 @@ int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
 				      .resume = o->resume,
 				      .say = say };
 	*ret_sink = (struct report_sink){ report, k };
-	*ret = (struct supervise_keeper){ .open = open_it,
+	*ret = (struct supervise_rundir){ .open = open_it,
 					  .asked = asked,
 					  .attempt = attempt,
 					  .command = command,
 					  .output = output,
-					  .mark = mark,
+					  .sync = exchange_sync,
 					  .report = report_counts,
 					  .ended = ended,
 					  .flush = flush,
@@ -302,16 +302,16 @@ static int prepare(const struct resume_opts *o, const char *dir, struct arena *a
 				    .ranks = (uint32_t)o->ranks,
 				    .attempt = (uint32_t)o->attempt,
 				    .say = say_alone };
-	struct run_place place;
+	struct rundir rundir;
 	int rc;
 
 	if (parse_job(&job, o->job, err) || !restart ||
 	    str_int(&conf.restart, restart, 0, INT32_MAX, err) ||
-	    place_open(&place, o->uri, env_variable, NULL, err))
+	    rundir_open(&rundir, o->uri, env_variable, NULL, err))
 		return restart ? -1 : error_set(err, ERR_USAGE, "no KFTRAINER_RESTART");
 	conf.job = job;
-	rc = resume_prepare(&conf, &place, arena, ret, err);
-	place_close(&place);
+	rc = resume_prepare(&conf, &rundir, arena, ret, err);
+	rundir_close(&rundir);
 	return rc;
 }
 

@@ -19,7 +19,7 @@ struct runs_opts {
 };
 
 /* All must remain. The directory is opened once the supervisor runs. */
-MUST_CHECK int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
+MUST_CHECK int supervise_runs(struct supervise_rundir *ret, struct report_sink *ret_sink,
 			      const struct runs_opts *o, const struct star_conf *star,
 			      struct error *err);
 

@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "registry/track.h"
-#include "supervise/asked.h"
+#include "supervise/stopsig.h"
 #include "trainer/progress.h"
 
 enum {
@@ -54,7 +54,7 @@ static void token(void *ctx, bool first, uint32_t ret[MESSAGE_TOKEN])
 
 	if (first && track_start(&t->track, &t->conf, &err))
 		say(NULL, err.msg);
-	if (!t->track || !track_run(t->track, first ? FIRST_MS : 0, asked_pending, id))
+	if (!t->track || !track_run(t->track, first ? FIRST_MS : 0, stopsig_pending, id))
 		return;
 	if (hex_decode(&bytes, id, strlen(id), &err) || bytes.len != ID_BYTES)
 		say(NULL, "the run's ID is not a UUID: commands have no MLFLOW_RUN_ID");
@@ -78,7 +78,7 @@ static void end(void *ctx, int status, bool asked)
 {
 	const struct track_patience patience = { .ms = END_MS,
 						 .away_ms = asked ? END_MS : AWAY_MS,
-						 .stop = asked_pending };
+						 .stop = stopsig_pending };
 	struct tracking *t = ctx;
 
 	if (t->track)

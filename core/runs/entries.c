@@ -1,4 +1,4 @@
-/* entries.c - what is in a directory of checkpoints (runs/entries.h). */
+/* entries.c - scan the directory of checkpoints (runs/entries.h). */
 #include "runs/entries.h"
 
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "runs/held.h"
-#include "runs/recognize.h"
+#include "runs/detect.h"
+#include "runs/linkcopy.h"
 #include "runs/runs_impl.h"
 
-enum { SECOND_US = 1000 * 1000, GONE_MS = 5 * 60 * 1000 };
+enum { SECOND_US = 1000 * 1000, REMOVED_TIME_MS = 5 * 60 * 1000 };
 
 /* NULL: there are too many. */
 static struct entry *entry_of(struct entries *all, const char *name)
@@ -31,12 +31,12 @@ static struct entry *entry_of(struct entries *all, const char *name)
 	return &all->list[all->n++];
 }
 
-static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
+static uint32_t attempt_of(struct runs *r, const char *name, uint64_t fingerprint)
 {
 	uint32_t ret;
 
 	pthread_mutex_lock(&r->lock);
-	ret = runs_attempt_of(r, name, stamp);
+	ret = runs_attempt_of(r, name, fingerprint);
 	pthread_mutex_unlock(&r->lock);
 	return ret;
 }
@@ -50,10 +50,10 @@ static bool is_older(const struct entry *a, const struct entry *b)
 }
 
 /*
- * Give a time to each that has changed since the last scan: after all before, also if the
- * clock is set back, in the order of their files' times, then of their renames.
+ * Set changed_us of the entries that have changed since the last scan, in the order of their
+ * files' times, then of their renames: later than all before, even if the clock is set back.
  */
-static void date(struct entries *all)
+static void set_times(struct entries *all)
 {
 	struct timespec t;
 	int64_t now;
@@ -64,7 +64,7 @@ static void date(struct entries *all)
 		struct entry *oldest = NULL;
 
 		for (size_t i = 0; i < all->n; i++)
-			if (!all->list[i].changed_us && all->list[i].stamp &&
+			if (!all->list[i].changed_us && all->list[i].fingerprint &&
 			    (!oldest || is_older(&all->list[i], oldest)))
 				oldest = &all->list[i];
 		if (!oldest)
@@ -74,61 +74,62 @@ static void date(struct entries *all)
 	}
 }
 
-bool entries_is_less(const struct entry *e, const struct recognized *now)
+bool entry_has_shrunk(const struct entry *e, const struct detected *now)
 {
 	return now->files < e->files && now->newest <= e->newest;
 }
 
-static bool shrinks(struct entry *e, uint64_t stamp, const struct recognized *files)
+static bool shrinks(struct entry *e, uint64_t fingerprint, const struct detected *files)
 {
-	if (!entries_is_less(e, files))
+	if (!entry_has_shrunk(e, files))
 		return false;
-	e->stamp = stamp;
+	e->fingerprint = fingerprint;
 	e->files = files->files;
 	e->changed = clock_ms();
 	e->shrunk = true;
-	e->sent = e->kept;
+	e->uploaded = e->stored;
 	return true;
 }
 
-static void change(struct entries *all, struct entry *e, uint64_t stamp,
-		   const struct recognized *files, bool resumed)
+static void change(struct entries *all, struct entry *e, uint64_t fingerprint,
+		   const struct detected *files, bool resumed)
 {
 	if (!files->finished || files->finished != e->finished) {
-		e->attempt = attempt_of(all->r, e->name, stamp);
+		e->attempt = attempt_of(all->r, e->name, fingerprint);
 		e->changed_us = 0;
-		e->old = !e->attempt || resumed;
-	} /* else something was added to it, such as how good it is: that makes it no newer */
-	e->stamp = stamp;
+		e->excluded = !e->attempt || resumed;
+	} /* else a file was added, such as a metric: the checkpoint is not newer */
+	e->fingerprint = fingerprint;
 	e->changed = clock_ms();
 	e->newest = files->newest;
 	e->finished = files->finished;
 	e->files = files->files;
-	e->sent = e->torn = e->kept = e->shrunk = false;
+	e->uploaded = e->suspect = e->stored = e->shrunk = false;
 }
 
 static void examine(void *ctx, const char *name)
 {
 	struct entries *all = ctx;
 	struct entry *e = entry_of(all, name);
-	struct recognized files;
-	uint64_t stamp = recognize_stamp(all->dir, name, &files);
+	struct detected files;
+	uint64_t fingerprint = detect_fingerprint(all->dir, name, &files);
 	bool resumed;
 
 	if (!e)
 		return;
 	e->single = files.single;
 	resumed = str_eq(all->resumed.name, name) &&
-		  (!all->resumed.stamp || all->resumed.stamp == stamp);
+		  (!all->resumed.fingerprint || all->resumed.fingerprint == fingerprint);
 	e->seen = true;
-	e->old |= resumed;
-	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
-	if (stamp != e->stamp && !shrinks(e, stamp, &files))
-		change(all, e, stamp, &files, resumed);
-	e->half = e->shrunk || files.incomplete;
+	e->excluded |= resumed;
+	e->unchanged = files.files && (fingerprint == e->fingerprint ||
+				       e->renamed > all->renames_before);
+	if (fingerprint != e->fingerprint && !shrinks(e, fingerprint, &files))
+		change(all, e, fingerprint, &files, resumed);
+	e->partial = e->shrunk || files.incomplete;
 }
 
-static void hear_renames(struct entries *all)
+static void read_renames(struct entries *all)
 {
 	_Alignas(struct inotify_event) char data[4096];
 
@@ -147,23 +148,45 @@ void entries_scan(struct entries *all)
 {
 	if (all->dir < 0)
 		return;
-	all->heard = all->renames;
-	hear_renames(all);
+	all->renames_before = all->renames;
+	read_renames(all);
 	resumed_read(&all->resumed, all->r->conf->dir);
 	for (size_t i = 0; i < all->n; i++)
 		all->list[i].seen = false;
-	recognize_each(all->dir, examine, all);
-	date(all);
+	detect_each(all->dir, examine, all);
+	set_times(all);
 	for (size_t i = 0; i < all->n;) {
 		struct entry *e = &all->list[i];
 
-		e->gone = !e->seen && all->r->conf->rank && !e->single && !e->sent &&
-			  !e->old && clock_ms() < e->changed + GONE_MS;
-		e->quiet |= e->gone;
-		if (e->seen || e->gone)
+		e->removed = !e->seen && all->r->conf->rank && !e->single &&
+			     !e->uploaded && !e->excluded &&
+			     clock_ms() < e->changed + REMOVED_TIME_MS;
+		e->unchanged |= e->removed;
+		if (e->seen || e->removed)
 			i++;
 		else
 			*e = all->list[--all->n];
+	}
+}
+
+void entries_exclude_partial(struct entries *all, uint32_t attempt, bool failed,
+			     int64_t failed_at)
+{
+	bool is_first = !all->r->conf->rank;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct entry *e = &all->list[i];
+		bool whole = is_first ? detect_whole(all->dir, e->name, e->renamed)
+				      : e->renamed || !failed_at ||
+						e->changed + UNCHANGED_MS < failed_at;
+
+		if (e->uploaded || (whole && !e->partial) ||
+		    (!failed && e->attempt == attempt))
+			continue;
+		if (is_first)
+			e->excluded = true;
+		else
+			e->suspect = true;
 	}
 }
 
@@ -178,15 +201,15 @@ void entries_open(struct entries *all, struct runs *r)
 		return;
 	all->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	name = json_str(r->conf->job, "metadata", "name");
-	snprintf(all->held, sizeof(all->held), ".kftrainer-sending.%.200s.%u",
+	snprintf(all->copy, sizeof(all->copy), ".kftrainer-sending.%.200s.%u",
 		 name ? name : "", r->conf->rank);
-	held_remove(dir, all->held); /* of a supervisor that was killed */
+	linkcopy_remove(dir, all->copy); /* a killed supervisor left it */
 	all->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (all->notify >= 0)
 		inotify_add_watch(all->notify, dir, IN_MOVED_TO);
 }
 
-bool entries_heard(const struct entries *all)
+bool entries_rename_pending(const struct entries *all)
 {
 	struct pollfd fd = { .fd = all->notify, .events = POLLIN };
 

@@ -1,8 +1,8 @@
 /*
- * entries.h - what is in KFTRAINER_CHECKPOINT_DIR, and since when.
+ * entries.h - the entries of KFTRAINER_CHECKPOINT_DIR and their changes.
  *
- * Of one thread, that of checkpoints (runs/keep.c). Nothing is read but names, sizes and
- * times; which entries are finished checkpoints is that of runs/recognize.h.
+ * Reads names, sizes and times, no contents. Used by the uploader's thread only
+ * (runs/uploader.c). runs/detect.h decides which entries are finished checkpoints.
  */
 #ifndef RUNS_ENTRIES_H
 #define RUNS_ENTRIES_H
@@ -11,48 +11,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runs/recognize.h"
+#include "runs/detect.h"
 #include "runs/resume.h"
 
 struct runs;
 
+enum { UNCHANGED_MS = 2000 }; /* an entry that has not changed for so long is whole */
+
 struct entry {
 	char name[256];
-	uint64_t stamp;
-	uint32_t attempt;            /* in which it changed */
-	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: it has none */
-	int64_t newest, finished;    /* of its files, by the file system (recognize.h) */
-	int64_t files;               /* how many */
-	uint64_t renamed;            /* as the nth; 0: it was not seen */
-	bool quiet; /* since the last scan, or renamed into place since then */
-	bool old;   /* from before the first attempt, or fetched, or torn: not sent */
-	bool seen, sent;
-	bool kept; /* sent, and of rank 0 complete: what is removed of it changes nothing */
-	bool shrunk; /* files were only removed since it was whole: it may be half removed */
-	bool half;   /* that, or half written */
-	bool single; /* a file */
-	bool gone;   /* a directory of another rank than the first, before it was sent */
-	bool torn;   /* of another rank than the first: perhaps */
+	uint64_t fingerprint;     /* of the last scan */
+	uint32_t attempt;         /* that changed it last */
+	int64_t changed;          /* clock_ms() of the scan that found the last change */
+	int64_t changed_us;       /* its time, in us since 1970; 0: not set yet */
+	int64_t newest, finished; /* as in struct detected */
+	int64_t files;            /* number of files */
+	uint64_t
+		renamed; /* the number of the rename to this name; 0: none was reported */
+	bool unchanged;  /* since the last scan, or renamed to this name since then */
+	bool excluded; /* not uploaded: older than the first attempt, fetched, or partial */
+	bool seen;     /* by this scan */
+	bool uploaded; /* or an upload was tried and must not be repeated */
+	bool stored; /* uploaded, and on rank 0 complete: later removals do not matter */
+	bool shrunk; /* since it was whole only files were removed: a removal may go on */
+	bool partial; /* shrunk, or marked as incomplete by its library */
+	bool single;  /* a file, not a directory */
+	bool removed; /* a rank but 0: the directory was removed before its upload */
+	bool suspect; /* a rank but 0: the command failed while it may have been partial */
 };
 
 struct entries {
 	struct runs *r;
-	struct entry *list; /* RUNS_ENTRIES at most; further ones are not there */
+	struct entry *list; /* at most RUNS_ENTRIES; further entries are ignored */
 	size_t n;
 	struct resumed resumed;
-	int dir, notify;         /* -1: there is none */
-	int64_t newest;          /* changed_us of all */
-	uint64_t renames, heard; /* until now; until the scan before */
-	/* The directory of runs/held.h, of this rank alone: several may share theirs. */
-	char held[300];
+	int dir, notify;         /* descriptors; -1: none */
+	int64_t newest;          /* the latest changed_us */
+	uint64_t renames;        /* reported so far */
+	uint64_t renames_before; /* reported before the last scan */
+	/* linkcopy.h's directory; its name has the job and rank: volumes may be shared. */
+	char copy[300];
 };
 
-/* Never closed: it lives as long as the process. */
+/* The result is never freed: it lives as long as the process. */
 void entries_open(struct entries *ret, struct runs *r);
 void entries_scan(struct entries *all);
-/* Were files of it removed, and none written, since it was as in the last scan? */
-bool entries_is_less(const struct entry *e, const struct recognized *now);
-/* Has an entry been renamed into place since the last scan? */
-bool entries_heard(const struct entries *all);
+/*
+ * Exclude what the command may have left partial. `failed`: it has, and `attempt` is the
+ * current one; failed_at: clock_ms() of its last failure, 0: none. On ranks but 0 a
+ * directory that had not changed for UNCHANGED_MS is taken as whole.
+ */
+void entries_exclude_partial(struct entries *all, uint32_t attempt, bool failed,
+			     int64_t failed_at);
+/* Since the last scan, were files of the entry only removed, and none written? */
+bool entry_has_shrunk(const struct entry *e, const struct detected *now);
+/* Was an entry renamed since the last scan? */
+bool entries_rename_pending(const struct entries *all);
 
 #endif

@@ -1,4 +1,4 @@
-/* parts.c - texts in parts (runs/parts.h). */
+/* parts.c - upload a growing text (runs/parts.h). */
 #include "runs/parts.h"
 
 #include "base/cleanup.h"
@@ -7,39 +7,39 @@
 
 enum { FRAME = 256 * 1024 };
 
-void parts_init(struct parts *p, const char *stem, const char *ending, bool packed)
+void parts_init(struct parts *p, const char *prefix, const char *suffix, bool packed)
 {
-	*p = (struct parts){ .stem = stem,
-			     .ending = ending,
+	*p = (struct parts){ .prefix = prefix,
+			     .suffix = suffix,
 			     .packed = packed,
 			     .raw = { .max = 2 * FRAME },
-			     .whole = { .max = PARTS_FULL + PARTS_MOST } };
+			     .part = { .max = PARTS_FULL + PARTS_MAX_PENDING } };
 	pthread_mutex_init(&p->lock, NULL);
 }
 
 void parts_release(struct parts *p)
 {
 	buf_release(&p->raw);
-	buf_release(&p->whole);
+	buf_release(&p->part);
 	pthread_mutex_destroy(&p->lock);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void pack(struct parts *p)
 {
 	size_t bound = p->packed ? zstd_frame_bound(p->raw.len) : p->raw.len;
 
 	if (!p->raw.len)
 		return;
-	if (p->whole.len + bound > p->sent + PARTS_MOST) {
-		p->left_out += (int64_t)p->raw.len;
+	if (p->part.len + bound > p->sent + PARTS_MAX_PENDING) {
+		p->dropped += (int64_t)p->raw.len;
 	} else if (!p->packed) {
-		buf_add(&p->whole, p->raw.data, p->raw.len);
+		buf_add(&p->part, p->raw.data, p->raw.len);
 	} else {
 		struct zstd_frame *ctx = NULL;
 		void *frame = xmalloc(bound);
 
-		buf_add(&p->whole, frame,
+		buf_add(&p->part, frame,
 			zstd_frame(&ctx, frame, p->raw.data, p->raw.len));
 		zstd_frame_free(ctx);
 		free(frame);
@@ -67,37 +67,37 @@ bool parts_is_sent(struct parts *p)
 	bool sent;
 
 	pthread_mutex_lock(&p->lock);
-	sent = !p->raw.len && p->sent == p->whole.len;
+	sent = !p->raw.len && p->sent == p->part.len;
 	pthread_mutex_unlock(&p->lock);
 	return sent;
 }
 
-int parts_send(struct parts *p, struct run_place *place, const char *dir,
-	       struct error *err)
+int parts_send(struct parts *p, struct rundir *rundir, const char *dir, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_buf struct buf copy = { .max = PARTS_FULL + PARTS_MOST };
+	cleanup_buf struct buf copy = { .max = PARTS_FULL + PARTS_MAX_PENDING };
 	char number[24] = "";
 	bool sent;
 
 	pthread_mutex_lock(&p->lock);
 	pack(p);
-	sent = p->sent == p->whole.len;
+	sent = p->sent == p->part.len;
 	if (!sent)
-		buf_add(&copy, p->whole.data, p->whole.len);
+		buf_add(&copy, p->part.data, p->part.len);
 	pthread_mutex_unlock(&p->lock);
 	if (sent)
 		return 0;
 	if (p->n)
 		snprintf(number, sizeof(number), ".%u", p->n);
-	if (place_put(place,
-		      arena_printf(&arena, "%s/%s%s%s", dir, p->stem, number, p->ending),
-		      copy.data, copy.len, err))
+	if (rundir_put(
+		    rundir,
+		    arena_printf(&arena, "%s/%s%s%s", dir, p->prefix, number, p->suffix),
+		    copy.data, copy.len, err))
 		return -1;
 	pthread_mutex_lock(&p->lock);
 	p->sent = copy.len;
 	if (p->sent >= PARTS_FULL) {
-		buf_drop(&p->whole, p->sent);
+		buf_drop(&p->part, p->sent);
 		p->sent = 0;
 		p->n++;
 	}

@@ -17,23 +17,23 @@
 
 enum { MAX_JSON = 1024 * 1024, PAUSE_MS = 5000, MAX_CODE = 64 * 1024 * 1024 };
 
-int runs_put_json(struct run_place *p, const char *name, const cJSON *doc,
-		  struct error *err)
+int runs_put_json(struct rundir *p, const char *name, const cJSON *doc, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_JSON };
 
 	json_print(&text, doc);
 	buf_adds(&text, "\n");
-	return buf_check(&text, name, err) || place_put(p, name, text.data, text.len, err)
+	return buf_check(&text, name, err) ||
+			       rundir_put(p, name, text.data, text.len, err)
 		       ? -1
 		       : 0;
 }
 
-static int get_json(cJSON **ret, struct run_place *p, const char *name, struct error *err)
+static int get_json(cJSON **ret, struct rundir *p, const char *name, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_JSON };
 
-	if (place_get(p, name, &text, err))
+	if (rundir_get(p, name, &text, err))
 		return error_clear_if(err, ERR_NOT_FOUND);
 	return json_parse(ret, text.data ? (const char *)text.data : "", text.len, err)
 		       ? error_wrap(err, "%s", name)
@@ -74,7 +74,7 @@ static bool is_same_job(const cJSON *owner, const cJSON *job)
 	return str_eq(json_str(owner, "name"), json_str(job, "metadata", "name"));
 }
 
-bool runs_has_succeeded(struct run_place *p, const cJSON *job)
+bool runs_has_succeeded(struct rundir *p, const cJSON *job)
 {
 	cleanup_json cJSON *last = NULL;
 
@@ -82,7 +82,7 @@ bool runs_has_succeeded(struct run_place *p, const cJSON *job)
 	       str_eq(json_str(last, "status"), "Succeeded") && is_same_job(last, job);
 }
 
-int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err)
+int runs_check_owner(struct rundir *p, const cJSON *job, struct error *err)
 {
 	cleanup_json cJSON *owner = NULL;
 
@@ -102,7 +102,7 @@ static int claim_owner(struct runs *r, bool *is_new, struct error *err)
 	const cJSON *job = r->conf->job;
 	bool is_ours;
 
-	if (get_json(&owner, &r->place, "owner.json", err))
+	if (get_json(&owner, &r->rundir, "owner.json", err))
 		return -1;
 	is_ours = owner && is_same_job(owner, job);
 	if (owner && !is_ours && (*is_new || !r->conf->resume))
@@ -117,7 +117,7 @@ static int claim_owner(struct runs *r, bool *is_new, struct error *err)
 	*is_new = true;
 	put_names(mine, job);
 	put_time(mine, "time", clock_now());
-	return runs_put_json(&r->place, "owner.json", mine, err);
+	return runs_put_json(&r->rundir, "owner.json", mine, err);
 }
 
 static int put_job(struct runs *r, struct error *err)
@@ -134,8 +134,8 @@ static int put_job(struct runs *r, struct error *err)
 		json_del(stored, JSON_PATH(SUBMITTED));
 	}
 	yaml_print(&text, stored);
-	return buf_check(&text, "job.yaml", err) ||
-			       place_put(&r->place, "job.yaml", text.data, text.len, err)
+	return buf_check(&text, "job.yaml", err) || rundir_put(&r->rundir, "job.yaml",
+							       text.data, text.len, err)
 		       ? -1
 		       : 0;
 }
@@ -154,7 +154,7 @@ static int put_code(struct runs *r, struct error *err)
 		runs_say(r, "run directory: without the code: %.300s", why.msg);
 		return 0;
 	}
-	return place_put_fd(&r->place, "code.tar.zst", fd, err);
+	return rundir_put_fd(&r->rundir, "code.tar.zst", fd, err);
 }
 
 /* ---- what was before ---- */
@@ -164,7 +164,7 @@ static int find_last_attempt(struct runs *r, struct error *err)
 	struct store_listing list;
 	int64_t n;
 
-	if (place_list(&r->place, "attempts", "/attempt.json", &list, err))
+	if (rundir_list(&r->rundir, "attempts", "/attempt.json", &list, err))
 		return -1;
 	r->next_attempt = 1;
 	for (size_t i = 0; i < list.n; i++) {
@@ -185,13 +185,13 @@ static int read_report(struct runs *r, struct error *err)
 	cleanup_json cJSON *old = NULL;
 	const char *time, *name;
 
-	if (get_json(&old, &r->place, "report.json", err) && err->kind != ERR_FORMAT)
+	if (get_json(&old, &r->rundir, "report.json", err) && err->kind != ERR_FORMAT)
 		return -1;
 	time = json_str(old, "created");
 	name = json_str(old, "checkpoint", "name");
 	if (!time || time_parse(&r->created, time, IGNORED))
 		r->created = clock_now();
-	if (!name || !complete_name_ok(name))
+	if (!name || !checkpoint_name_valid(name))
 		return 0;
 	snprintf(r->last_name, sizeof(r->last_name), "%s", name);
 	r->last.step = json_int(old, -1, "checkpoint", "step");
@@ -208,7 +208,7 @@ static int claim_once(struct runs *r, bool *is_new, struct error *err)
 			       read_report(r, err) ||
 			       (*is_new &&
 				(put_job(r, err) || put_code(r, err) ||
-				 runs_check_owner(&r->place, r->conf->job, err)))
+				 runs_check_owner(&r->rundir, r->conf->job, err)))
 		       ? -1
 		       : 0;
 }
@@ -283,7 +283,7 @@ int runs_send_report(struct runs *r, struct error *err)
 	pthread_mutex_lock(&r->lock);
 	doc = report_of(r);
 	pthread_mutex_unlock(&r->lock);
-	rc = runs_put_json(&r->place, "report.json", doc, err);
+	rc = runs_put_json(&r->rundir, "report.json", doc, err);
 	cJSON_Delete(doc);
 	return rc;
 }

@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "crypto/digest.h"
-#include "runs/recognize.h"
+#include "runs/detect.h"
 #include "runs/runs_impl.h"
 
 #define RESUMED ".kftrainer-resumed"
@@ -26,24 +26,25 @@
 enum {
 	MAX_HEAD = 64 * 1024,
 	BLOCK = 1024 * 1024,
-	MOST_METADATA = 64 * 1024 * 1024, /* what is longer is not looked into */
+	MAX_METADATA = 64 * 1024 * 1024, /* what is longer is not looked into */
 	POLL_MS = 1000,
 	PAUSE_MS = 5000,
 };
 
 /* ---- lists ---- */
 
-static int get(struct run_place *p, const char *name, struct buf *text, struct error *err)
+static int get(struct rundir *p, const char *name, struct buf *text, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return place_get(p, arena_printf(&arena, "checkpoints/%s" COMPLETE_ENDING, name),
-			 text, err);
+	return rundir_get(
+		p, arena_printf(&arena, "checkpoints/%s" CHECKPOINT_COMPLETE, name), text,
+		err);
 }
 
 struct heads {
 	struct arena *arena;
-	struct complete_head *list;
+	struct checkpoint *list;
 	size_t n, cap;
 };
 
@@ -51,14 +52,14 @@ static int add_head(void *ctx, const char *path, const struct buf *text,
 		    struct error *err)
 {
 	struct heads *h = ctx;
-	struct complete_head head;
+	struct checkpoint head;
 
 	if (err->kind)
 		return err->kind == ERR_NOT_FOUND ? 0 : -1;
 	if (!text->len ||
-	    complete_read_head(&head, h->arena, (const char *)text->data, text->len,
-			       IGNORED) ||
-	    !str_eq(path, arena_printf(h->arena, "%s" COMPLETE_ENDING, head.name)))
+	    checkpoint_read(&head, h->arena, (const char *)text->data, text->len,
+			    IGNORED) ||
+	    !str_eq(path, arena_printf(h->arena, "%s" CHECKPOINT_COMPLETE, head.name)))
 		return 0;
 	if (h->n == h->cap) {
 		h->cap = h->cap ? 2 * h->cap : 16;
@@ -68,19 +69,19 @@ static int add_head(void *ctx, const char *path, const struct buf *text,
 	return 0;
 }
 
-int resume_list(struct run_place *place, struct arena *arena, struct complete_head **ret,
+int resume_list(struct rundir *rundir, struct arena *arena, struct checkpoint **ret,
 		size_t *ret_n, struct error *err)
 {
-	const struct place_pick heads = { NULL, COMPLETE_ENDING, MAX_HEAD };
+	const struct rundir_pattern heads = { NULL, CHECKPOINT_COMPLETE, MAX_HEAD };
 	struct heads h = { .arena = arena };
-	int rc = place_read(place, "checkpoints", &heads, add_head, &h, err);
+	int rc = rundir_read_each(rundir, "checkpoints", &heads, add_head, &h, err);
 
 	*ret = arena_alloc(arena, (h.n + 1) * sizeof(**ret));
 	*ret_n = h.n;
 	if (h.n)
 		memcpy(*ret, h.list, h.n * sizeof(**ret));
 	free(h.list);
-	qsort(*ret, h.n, sizeof(**ret), complete_compare);
+	qsort(*ret, h.n, sizeof(**ret), checkpoint_compare);
 	return rc;
 }
 
@@ -96,7 +97,7 @@ void resumed_read(struct resumed *ret, const char *dir)
 	space = strchr((const char *)text.data, ' ');
 	if (!space)
 		return;
-	ret->stamp = strtoull((const char *)text.data, NULL, 16);
+	ret->fingerprint = strtoull((const char *)text.data, NULL, 16);
 	snprintf(ret->name, sizeof(ret->name), "%s", space + 1);
 }
 
@@ -105,13 +106,13 @@ static int write_resumed(const char *dir, const char *name, bool after, struct e
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint64_t stamp = 0;
-	struct recognized files;
+	uint64_t fingerprint = 0;
+	struct detected files;
 	const char *text;
 
 	if (fd >= 0 && after)
-		stamp = recognize_stamp(fd, name, &files);
-	text = arena_printf(&arena, "%" PRIx64 " %s", stamp, name);
+		fingerprint = detect_fingerprint(fd, name, &files);
+	text = arena_printf(&arena, "%" PRIx64 " %s", fingerprint, name);
 
 	return file_write(path_join(&arena, dir, RESUMED), text, strlen(text), 0666, err);
 }
@@ -119,22 +120,22 @@ static int write_resumed(const char *dir, const char *name, bool after, struct e
 /* ---- the files of a checkpoint ---- */
 
 struct wanted {
-	const struct complete_file *
+	const struct checkpoint_file *
 		*files; /* one for each path: mine, or the lowest rank's */
 	size_t n;
 };
 
 static int by_path(const void *a, const void *b)
 {
-	const struct complete_file *x = *(const struct complete_file *const *)a;
-	const struct complete_file *y = *(const struct complete_file *const *)b;
+	const struct checkpoint_file *x = *(const struct checkpoint_file *const *)a;
+	const struct checkpoint_file *y = *(const struct checkpoint_file *const *)b;
 	int order = strcmp(x->path, y->path);
 
 	return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static struct wanted choose_files(struct arena *arena, const struct complete *c,
-				  uint32_t rank)
+static struct wanted choose_files(struct arena *arena,
+				  const struct checkpoint_manifest *c, uint32_t rank)
 {
 	size_t all = (size_t)c->head.files;
 	struct wanted w = { arena_alloc(arena, (all + 1) * sizeof(*w.files)), 0 };
@@ -143,7 +144,7 @@ static struct wanted choose_files(struct arena *arena, const struct complete *c,
 		w.files[i] = &c->files[i];
 	qsort(w.files, all, sizeof(*w.files), by_path);
 	for (size_t i = 0; i < all; i++) {
-		const struct complete_file *f = w.files[i];
+		const struct checkpoint_file *f = w.files[i];
 
 		if (!w.n || strcmp(w.files[w.n - 1]->path, f->path))
 			w.files[w.n++] = f;
@@ -154,7 +155,7 @@ static struct wanted choose_files(struct arena *arena, const struct complete *c,
 }
 
 /* Is it there, and the same? It may be a link that the command has made. */
-static bool is_whole(int dir, const struct complete_file *f, char *block)
+static bool is_whole(int dir, const struct checkpoint_file *f, char *block)
 {
 	cleanup_fd int fd = openat(dir, f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	cleanup_digest struct digest *sum = digest_new(DIGEST_SHA256);
@@ -176,7 +177,7 @@ static void keep_differing(int dir, struct wanted *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		const struct complete_file *f = w->files[i];
+		const struct checkpoint_file *f = w->files[i];
 
 		if (is_whole(dir, f, block))
 			continue;
@@ -186,27 +187,27 @@ static void keep_differing(int dir, struct wanted *w)
 	w->n = n;
 }
 
-static int fetch_rank(struct run_place *p, const struct complete *c,
+static int fetch_rank(struct rundir *p, const struct checkpoint_manifest *c,
 		      const struct wanted *w, uint32_t rank, const char *to,
 		      struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_map struct map paths = { 0 };
-	const struct place_files files = { .paths = &paths };
+	const struct rundir_files files = { .paths = &paths };
 	const char *from =
-		rank ? arena_printf(&arena, "checkpoints/%s" COMPLETE_RANK "%u",
+		rank ? arena_printf(&arena, "checkpoints/%s" CHECKPOINT_RANK "%u",
 				    c->head.name, rank)
 		     : arena_printf(&arena, "checkpoints/%s", c->head.name);
 
 	for (size_t i = 0; i < w->n; i++)
 		if (w->files[i]->rank == rank)
 			map_put(&paths, w->files[i]->path, &paths);
-	return paths.n ? place_fetch(p, from, to, &files, NULL, err) : 0;
+	return paths.n ? rundir_download(p, from, to, &files, NULL, err) : 0;
 }
 
 /* ERR_FORMAT: it is damaged. */
-static int fetch_files(const struct resume_conf *conf, struct run_place *p,
-		       const struct complete *c, struct error *err)
+static int fetch_files(const struct resume_conf *conf, struct rundir *p,
+		       const struct checkpoint_manifest *c, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *to =
@@ -231,8 +232,8 @@ static int fetch_files(const struct resume_conf *conf, struct run_place *p,
 		   : 0;
 }
 
-static int bring(const struct resume_conf *conf, struct run_place *p,
-		 const struct complete *c, struct error *err)
+static int bring(const struct resume_conf *conf, struct rundir *p,
+		 const struct checkpoint_manifest *c, struct error *err)
 {
 	struct error why = { 0 };
 
@@ -245,17 +246,17 @@ static int bring(const struct resume_conf *conf, struct run_place *p,
 	return -1;
 }
 
-static int bring_named(const struct resume_conf *conf, struct run_place *p,
-		       const char *name, struct error *err)
+static int bring_named(const struct resume_conf *conf, struct rundir *p, const char *name,
+		       struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
-	struct complete c;
+	cleanup_buf struct buf text = { .max = CHECKPOINT_MANIFEST_MAX };
+	struct checkpoint_manifest c;
 
 	if (get(p, name, &text, err))
 		return -1;
-	if (complete_read(&c, &arena, text.data ? (const char *)text.data : "", text.len,
-			  err))
+	if (checkpoint_read_manifest(&c, &arena, text.data ? (const char *)text.data : "",
+				     text.len, err))
 		return -1;
 	if (!str_eq(c.head.name, name))
 		return error_set(err, ERR_FORMAT, "it is that of another checkpoint");
@@ -264,27 +265,28 @@ static int bring_named(const struct resume_conf *conf, struct run_place *p,
 
 /* ---- before it is called complete ---- */
 
-int resume_check_named(struct run_place *place, const struct buf *text, struct error *err)
+int resume_check_named(struct rundir *rundir, const struct buf *text, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct complete c;
+	struct checkpoint_manifest c;
 
-	if (complete_read(&c, &arena, (const char *)text->data, text->len, err))
+	if (checkpoint_read_manifest(&c, &arena, (const char *)text->data, text->len,
+				     err))
 		return -1;
 	for (int64_t i = 0; i < c.head.files && !c.files[i].rank; i++) {
-		const struct complete_file *f = &c.files[i];
-		cleanup_buf struct buf meta = { .max = MOST_METADATA };
+		const struct checkpoint_file *f = &c.files[i];
+		cleanup_buf struct buf meta = { .max = MAX_METADATA };
 		const char *lacks;
 
 		if (!str_eq(path_base(f->path), ".metadata") || !f->size ||
-		    f->size > MOST_METADATA)
+		    f->size > MAX_METADATA)
 			continue;
-		if (place_get(place,
-			      arena_printf(&arena, "checkpoints/%s/%s", c.head.name,
-					   f->path),
-			      &meta, err))
+		if (rundir_get(rundir,
+			       arena_printf(&arena, "checkpoints/%s/%s", c.head.name,
+					    f->path),
+			       &meta, err))
 			return -1;
-		lacks = complete_lacks(&c, &arena, f->path, meta.data, meta.len);
+		lacks = checkpoint_missing(&c, &arena, f->path, meta.data, meta.len);
 		if (lacks)
 			return error_set(err, ERR_CONFLICT,
 					 "%s: no node has sent %s, which its %s names",
@@ -295,10 +297,10 @@ int resume_check_named(struct run_place *place, const struct buf *text, struct e
 
 /* ---- the choice ---- */
 
-static int choose(const struct resume_conf *conf, struct run_place *p,
-		  struct arena *arena, const char **ret, struct error *err)
+static int choose(const struct resume_conf *conf, struct rundir *p, struct arena *arena,
+		  const char **ret, struct error *err)
 {
-	struct complete_head *list;
+	struct checkpoint *list;
 	char text[600];
 	size_t n;
 
@@ -322,8 +324,8 @@ static int choose(const struct resume_conf *conf, struct run_place *p,
 	return 0;
 }
 
-static int tell_others(const struct resume_conf *conf, struct run_place *p,
-		       const char *name, struct error *err)
+static int tell_others(const struct resume_conf *conf, struct rundir *p, const char *name,
+		       struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *doc = cJSON_CreateObject();
@@ -341,26 +343,26 @@ static int tell_others(const struct resume_conf *conf, struct run_place *p,
 		err);
 }
 
-static int ask_first(const struct resume_conf *conf, struct run_place *p,
+static int ask_first(const struct resume_conf *conf, struct rundir *p,
 		     struct arena *arena, const char **ret, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_HEAD };
 	cleanup_json cJSON *doc = NULL;
 	const char *name;
 
-	if (place_get(p, arena_printf(arena, "attempts/%u/attempt.json", conf->attempt),
-		      &text, err) ||
+	if (rundir_get(p, arena_printf(arena, "attempts/%u/attempt.json", conf->attempt),
+		       &text, err) ||
 	    json_parse(&doc, text.data ? (const char *)text.data : "", text.len, err))
 		return -1;
 	name = json_str(doc, "resume");
-	if (name && !complete_name_ok(name))
+	if (name && !checkpoint_name_valid(name))
 		return error_set(err, ERR_FORMAT,
 				 "attempt.json: no name of a checkpoint");
 	*ret = arena_strdup(arena, name);
 	return name ? bring_named(conf, p, name, err) : 0;
 }
 
-static int prepare_once(const struct resume_conf *conf, struct run_place *p,
+static int prepare_once(const struct resume_conf *conf, struct rundir *p,
 			struct arena *arena, const char **ret, struct error *err)
 {
 	if (conf->rank)
@@ -376,12 +378,12 @@ static bool may_help(const struct error *err)
 	       err->kind == ERR_CONFLICT; /* it was replaced while it was read */
 }
 
-int resume_prepare(const struct resume_conf *conf, struct run_place *place,
+int resume_prepare(const struct resume_conf *conf, struct rundir *rundir,
 		   struct arena *arena, const char **ret_name, struct error *err)
 {
 	int64_t until = clock_ms() + RUNS_GIVE_UP_MS, said = 0;
 
-	while (prepare_once(conf, place, arena, ret_name, err)) {
+	while (prepare_once(conf, rundir, arena, ret_name, err)) {
 		bool waits = err->kind == ERR_NOT_FOUND && conf->rank;
 
 		if (!may_help(err) || err->code == ENOSPC || clock_ms() >= until)

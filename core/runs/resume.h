@@ -1,15 +1,15 @@
 /*
- * resume.h - before the command starts: the newest complete checkpoint, on this node.
+ * resume.h - download the newest complete checkpoint before the command starts.
  */
 #ifndef RUNS_RESUME_H
 #define RUNS_RESUME_H
 
 #include "base/json.h"
-#include "runs/complete.h"
-#include "runs/place.h"
+#include "runs/checkpoint.h"
+#include "runs/rundir.h"
 
 struct resume_conf {
-	const char *dir; /* of the checkpoints */
+	const char *dir; /* KFTRAINER_CHECKPOINT_DIR */
 	const cJSON *job;
 	uint32_t rank, ranks, attempt;
 	int64_t restart;
@@ -18,30 +18,30 @@ struct resume_conf {
 };
 
 /*
- * Rank 0 chooses the newest checkpoint whose files are whole, and writes attempt.json;
- * the others wait for it. Then its files are in the directory: what differed has been
- * fetched. *ret_name: in the arena, NULL: none.
+ * Rank 0 chooses the newest checkpoint whose files match their digests, and writes
+ * attempt.json; the other ranks wait for that. Downloads the files that differ from those
+ * in the directory. *ret_name: the checkpoint, in the arena; NULL: none.
  */
-MUST_CHECK int resume_prepare(const struct resume_conf *conf, struct run_place *place,
+MUST_CHECK int resume_prepare(const struct resume_conf *conf, struct rundir *rundir,
 			      struct arena *arena, const char **ret_name,
 			      struct error *err);
 
-/* All complete checkpoints, in the arena, the newest first. Never NULL. */
-MUST_CHECK int resume_list(struct run_place *place, struct arena *arena,
-			   struct complete_head **ret, size_t *ret_n, struct error *err);
+/* All complete checkpoints, the newest first, in the arena. *ret is never NULL. */
+MUST_CHECK int resume_list(struct rundir *rundir, struct arena *arena,
+			   struct checkpoint **ret, size_t *ret_n, struct error *err);
 
 /*
- * `text`: what its .complete is to be. ERR_CONFLICT: a .metadata that rank 0 has sent names
- * a file that no rank has (complete_lacks()).
+ * Check a manifest before it is written. ERR_CONFLICT: a .metadata of rank 0 names a file
+ * that no rank has uploaded (checkpoint_missing()).
  */
-MUST_CHECK int resume_check_named(struct run_place *place, const struct buf *text,
+MUST_CHECK int resume_check_named(struct rundir *rundir, const struct buf *text,
 				  struct error *err);
 
-/* The files that were fetched into a directory, not written by the command. */
+/* The checkpoint that resume_prepare() has downloaded into a directory. */
 struct resumed {
-	char name[256];
-	uint64_t stamp; /* 0: they are being fetched */
+	char name[256];       /* "": none */
+	uint64_t fingerprint; /* detect_fingerprint(); 0: the download has not ended */
 };
-void resumed_read(struct resumed *ret, const char *dir); /* "": nothing */
+void resumed_read(struct resumed *ret, const char *dir);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "runs/recognize.h"
+#include "runs/detect.h"
 #include "runs/runs_impl.h"
 
 enum { REPORT_MS = 2 * 60 * 1000, MAX_LINE = 64 * 1024 };
@@ -192,10 +192,11 @@ static void free_attempt(struct attempt *a)
 	free(a);
 }
 
-uint32_t runs_attempt_of(const struct runs *r, const char *name, uint64_t stamp)
+uint32_t runs_attempt_of(const struct runs *r, const char *name, uint64_t fingerprint)
 {
 	for (size_t i = 0; i < r->n_seen; i++)
-		if (r->seen[i].stamp == stamp && str_eq(r->seen[i].name, name))
+		if (r->seen[i].fingerprint == fingerprint &&
+		    str_eq(r->seen[i].name, name))
 			return r->seen[i].attempt;
 	return r->running->number;
 }
@@ -211,13 +212,13 @@ static void remember(void *ctx, const char *name)
 {
 	struct memory *m = ctx;
 	struct seen *s = &m->list[m->n];
-	struct recognized files;
+	struct detected files;
 
 	if (m->n == RUNS_ENTRIES)
 		return;
 	m->n++;
-	s->stamp = recognize_stamp(m->dir, name, &files);
-	s->attempt = runs_attempt_of(m->r, name, s->stamp);
+	s->fingerprint = detect_fingerprint(m->dir, name, &files);
+	s->attempt = runs_attempt_of(m->r, name, s->fingerprint);
 	snprintf(s->name, sizeof(s->name), "%s", name);
 }
 
@@ -229,7 +230,7 @@ void runs_remember(struct runs *r)
 	m.dir = r->conf->dir ? open(r->conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 			     : -1;
 	if (m.dir >= 0) {
-		recognize_each(m.dir, remember, &m);
+		detect_each(m.dir, remember, &m);
 		close(m.dir);
 	}
 	pthread_mutex_lock(&r->lock);
@@ -255,7 +256,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 		add_attempt(r, attempt);
 	else
 		r->running->number = attempt;
-	r->marked = 0; /* marks are answered within an attempt */
+	r->acked = 0; /* syncs are answered within an attempt */
 	r->restarts = restart;
 	r->started = clock_now();
 	r->ended = 0;
@@ -291,9 +292,9 @@ static int send_attempt(struct runs *r, struct attempt *a, struct error *err)
 	char dir[40];
 
 	snprintf(dir, sizeof(dir), "attempts/%u", a->number);
-	return parts_send(&a->log, &r->place, dir, err) ||
-			       parts_send(&a->events, &r->place, dir, err) ||
-			       parts_send(&a->metrics, &r->place, dir, err)
+	return parts_send(&a->log, &r->rundir, dir, err) ||
+			       parts_send(&a->events, &r->rundir, dir, err) ||
+			       parts_send(&a->metrics, &r->rundir, dir, err)
 		       ? -1
 		       : 0;
 }
@@ -368,7 +369,7 @@ static bool wait_for_texts(struct runs *r, int64_t until)
 	return !over;
 }
 
-static void *keep_texts(void *runs)
+static void *upload_texts(void *runs)
 {
 	struct runs *r = runs;
 	int64_t due = 0, since = 0;
@@ -420,14 +421,14 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 	add_attempt(r, 0);
 	if (conf->dir) /* the command finds it, or says what is wrong with it */
 		(void)!dir_make(conf->dir, 0777, IGNORED);
-	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err))
+	if (rundir_open(&r->rundir, conf->uri, conf->env, conf->env_ctx, err))
 		return error_wrap(err, "run directory");
-	if (conf->ranks > 1 && runs_has_succeeded(&r->place, conf->job))
+	if (conf->ranks > 1 && runs_has_succeeded(&r->rundir, conf->job))
 		return 0;
 	entries_open(&r->opened, r); /* it hears what the command renames from now on */
 	if ((!conf->rank && runs_claim(r, err)) ||
-	    thread_start(&r->text, keep_texts, r, err) ||
-	    thread_start(&r->keeper, runs_keep, r, err))
+	    thread_start(&r->text, upload_texts, r, err) ||
+	    thread_start(&r->uploader, runs_uploader, r, err))
 		return error_wrap(err, "run directory");
 	*ret = r;
 	return 0;
@@ -460,24 +461,24 @@ static void set(struct runs *r, uint32_t *to, uint32_t n)
 		pthread_cond_broadcast(&r->changed);
 }
 
-uint32_t runs_mark(struct runs *r)
+uint32_t runs_sync(struct runs *r)
 {
-	return locked(r, &r->mark);
+	return locked(r, &r->sync);
 }
 
-void runs_heard(struct runs *r, uint32_t mark)
+void runs_sync_received(struct runs *r, uint32_t sync)
 {
-	set(r, &r->heard, mark);
+	set(r, &r->sync_received, sync);
 }
 
-uint32_t runs_marked(struct runs *r)
+uint32_t runs_sync_acked(struct runs *r)
 {
-	return locked(r, &r->marked);
+	return locked(r, &r->acked);
 }
 
-void runs_all_marked(struct runs *r, uint32_t mark)
+void runs_sync_acked_by_all(struct runs *r, uint32_t sync)
 {
-	set(r, &r->all_marked, mark);
+	set(r, &r->acked_by_all, sync);
 }
 
 void runs_count(struct runs *r, const void *supervision, size_t len)
@@ -492,7 +493,7 @@ void runs_flush(struct runs *r)
 {
 	pthread_mutex_lock(&r->lock);
 	r->flush = true;
-	r->text_done = r->keep_done = false;
+	r->text_done = r->uploads_done = false;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
 }
@@ -500,9 +501,9 @@ void runs_flush(struct runs *r)
 void runs_unflush(struct runs *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->flush = r->text_done = r->keep_done = false;
-	if (r->marked == RUNS_ALL_SENT)
-		r->marked = r->heard; /* more may come after all */
+	r->flush = r->text_done = r->uploads_done = false;
+	if (r->acked == RUNS_ALL_SENT)
+		r->acked = r->sync_received; /* more may come after all */
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -511,7 +512,7 @@ bool runs_is_flushed(struct runs *r)
 	bool done;
 
 	pthread_mutex_lock(&r->lock);
-	done = r->text_done && r->keep_done;
+	done = r->text_done && r->uploads_done;
 	pthread_mutex_unlock(&r->lock);
 	return done;
 }

@@ -1,17 +1,18 @@
 /*
- * runs.h - keep the run directory of a job, next to the command of one rank.
+ * runs.h - write the run directory of a job (docs/runs.md) from the supervisor of a rank.
  *
- * Two threads: one sends logs, events, metrics and the report every RUNS_TEXT_MS; one
- * looks for checkpoints that are finished, and sends them. A place that refuses, is slow
- * or gone never stops the command: all is sent later, and the log has one line a minute.
+ * Two threads: one uploads logs, events, metrics and the report every RUNS_TEXT_MS; one
+ * finds finished checkpoints and uploads them. A store that refuses, is slow or cannot be
+ * reached never stops the command: uploads are retried, and the log has at most one line a
+ * minute.
  *
- * A checkpoint is complete when all ranks have sent their files. Rank 0 finds that one is
- * finished, and makes a mark that names it. The others, when they hear the mark, send what
- * they have of it, then say that mark. Then rank 0 writes NAME.complete, and goes on with
- * the newest. The caller brings the marks from one to the other: an answer is of the
- * attempt in which it is made, as a new rank 0 makes the same marks again. Only what was
- * finished in an attempt that this process has seen begin is sent: of the one before,
- * another rank's files may be lost.
+ * A checkpoint is complete when all ranks have uploaded their files. Rank 0 finds a finished
+ * one and publishes a sync, a number that names it. Each other rank that receives the sync
+ * uploads its files of that checkpoint and acknowledges the sync; then rank 0 writes
+ * NAME.complete. The caller transports syncs and acknowledgments. An acknowledgment is valid
+ * in the attempt in which it was made: a new rank 0 publishes the same numbers. Only
+ * checkpoints of attempts that this process has seen begin are uploaded: of earlier ones,
+ * files of other ranks may be lost.
  */
 #ifndef RUNS_RUNS_H
 #define RUNS_RUNS_H
@@ -20,65 +21,70 @@
 #include "base/json.h"
 
 enum { RUNS_TEXT_MS = 8 * 1000, RUNS_KEEP = 3 };
-enum { RUNS_ALL_SENT = UINT32_MAX }; /* the mark of a rank that has ended */
+enum { RUNS_ALL_SENT = UINT32_MAX }; /* acknowledges all syncs: the rank has ended */
 
 struct runs_conf {
 	const char *uri;
-	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
+	const char *(*env)(void *ctx, const char *name); /* as in store_conf */
 	void *env_ctx;
-	const cJSON *job;     /* the TrainJob, rank 0's; or NULL */
-	const char *code;     /* its directory, or NULL */
-	const char *dir;      /* of the checkpoints; or NULL: none */
+	const cJSON *job;     /* rank 0: the TrainJob; or NULL */
+	const char *code;     /* the directory of its code; or NULL */
+	const char *dir;      /* KFTRAINER_CHECKPOINT_DIR; NULL: no checkpoints */
 	const char *version;  /* of this program */
 	uint32_t rank, ranks; /* rank < ranks */
-	int64_t keep;         /* complete checkpoints; 0: all */
-	int64_t grace_ms;     /* from TERM to KILL; 0: unknown */
-	bool resume;          /* also if another job has used the run directory */
-	/* A line for the log; from any thread. */
+	int64_t keep;         /* the number of complete checkpoints to keep; 0: all */
+	int64_t grace_ms;     /* the pod's time from TERM to KILL; 0: unknown */
+	bool resume;          /* take over the run directory of another job */
+	/* Logs a line; from any thread. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
 };
 
 struct runs;
 /*
- * *ret: NULL, all ranks of this job have succeeded before: this one's pod was lost as they
- * ended, and nobody is left to train with. conf must remain. Rank 0 claims the run directory: ERR_EXISTS, it is another job's;
- * ERR_STOPPED, by stop_request() (base/stop.h); other errors after ten minutes.
+ * Open the run directory and start the threads; rank 0 claims it. conf must stay valid until
+ * the process ends. *ret: NULL: all ranks of this job have succeeded before. ERR_EXISTS: it
+ * belongs to another job; ERR_STOPPED: stop_request() (base/stop.h); other errors after ten
+ * minutes of retries.
  */
 MUST_CHECK int runs_open(struct runs **ret, const struct runs_conf *conf,
 			 struct error *err);
 
-uint32_t runs_attempt(struct runs *r); /* rank 0: of the next start; counts up */
+/* Rank 0: the number of the next attempt, which is counted up. */
+uint32_t runs_attempt(struct runs *r);
+/* An attempt begins; `restart` is the number of starts before it. */
 void runs_begin(struct runs *r, uint32_t attempt, int64_t restart);
-/* The command's output; from any thread. */
+/* Append output of the command; from any thread. */
 void runs_output(struct runs *r, const void *data, size_t len);
+/* Append a line of the supervisor to the output and, on rank 0, the events. */
 void runs_log(struct runs *r, const char *text);
-/* As report_sink's take (supervise/reports.h). */
+/* As report_sink.take (supervise/reports.h). */
 void runs_report(void *runs, const char *json, size_t len, int64_t unix_ms);
-/* The command has ended; `status` as a shell has it. Of rank 0: all ranks'. */
+/* The command has ended, on rank 0 that of all ranks; `status`: 128 + signal, as in sh(1). */
 void runs_ended(struct runs *r, int status);
 
-int runs_fd(const struct runs *r);  /* an eventfd: one of what follows may be new */
-uint32_t runs_mark(struct runs *r); /* rank 0's */
-void runs_heard(struct runs *r, uint32_t mark);      /* the others: rank 0's mark */
-uint32_t runs_marked(struct runs *r);                /* theirs: what they have said */
-void runs_all_marked(struct runs *r, uint32_t mark); /* rank 0: by all others */
+int runs_fd(
+	const struct runs *r); /* an eventfd: readable when a value below may be new */
+uint32_t runs_sync(struct runs *r);                     /* rank 0: the sync to publish */
+void runs_sync_received(struct runs *r, uint32_t sync); /* a rank but 0 */
+uint32_t runs_sync_acked(struct runs *r);               /* a rank but 0: to send */
+void runs_sync_acked_by_all(struct runs *r, uint32_t sync); /* rank 0: the lowest one */
 
-/* No more comes of the command: send all. */
+/* The command has ended: upload what is left. */
 void runs_flush(struct runs *r);
-/* All is sent; or given up: ten minutes without any progress. */
+/* Is all uploaded, or given up after ten minutes without progress? */
 bool runs_is_flushed(struct runs *r);
-/* A line that names what is not sent, and why; false: nothing. */
+/* A line that names what is not uploaded, and why; false: all is. */
 bool runs_unsent(struct runs *r, char *text, size_t size);
-/* Rank 0: no other rank is left to say a mark. */
+/* Rank 0: no other rank is left to acknowledge a sync. */
 void runs_alone(struct runs *r);
-/* The end of the job is known: the report says it while the rest is sent. */
+/* The job ends with that status, which the report has while the rest is uploaded. */
 void runs_end(struct runs *r, int status, bool stopped);
-/* The command starts again after all. */
+/* Undo runs_flush(): the command starts again. */
 void runs_unflush(struct runs *r);
-/* The counts of rank 0's supervisor: supervision_body() (trainer/supervision.h). */
+/* Set the report's counts, the JSON of supervision_body() (trainer/supervision.h). */
 void runs_count(struct runs *r, const void *supervision, size_t len);
-/* The end of the job, as far as this rank knows; waits so long for its last words. */
+/* runs_end(), and wait at most wait_ms for the last upload of texts. */
 void runs_close(struct runs *r, int status, bool stopped, int64_t wait_ms);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "story/story_impl.h"
 
-static int get_origin(struct story_origin *ret, struct run_place *p, struct error *err)
+static int get_origin(struct story_origin *ret, struct rundir *p, struct error *err)
 {
 	cleanup_json cJSON *report = NULL;
 
@@ -21,7 +21,7 @@ static int get_origin(struct story_origin *ret, struct run_place *p, struct erro
 					   "long; submit its file with --run-dir and "
 					   "--annotation kftrainer.io/resume=true")
 			       : -1;
-	return place_get(p, "code.tar.zst", &ret->code, err)
+	return rundir_get(p, "code.tar.zst", &ret->code, err)
 		       ? error_clear_if(err, ERR_NOT_FOUND)
 		       : 0;
 }
@@ -29,15 +29,15 @@ static int get_origin(struct story_origin *ret, struct run_place *p, struct erro
 int story_origin(struct story_origin *ret, const struct story_conf *conf,
 		 struct error *err)
 {
-	struct run_place p = { 0 };
+	struct rundir p = { 0 };
 	int rc;
 
 	*ret = (struct story_origin){ .code = { .max = STORY_MAX_CODE } };
-	rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) ||
+	rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||
 			     get_origin(ret, &p, err)
 		     ? -1
 		     : 0;
-	place_close(&p);
+	rundir_close(&p);
 	return rc;
 }
 

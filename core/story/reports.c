@@ -9,7 +9,7 @@ enum {
 	MAX_PARTS = 1 << 30, /* of all: the run may be a stranger's */
 };
 
-static int read_parts(struct run_place *p, const struct store_listing *list,
+static int read_parts(struct rundir *p, const struct store_listing *list,
 		      void (*each)(void *ctx, const cJSON *report), void *ctx,
 		      struct error *err)
 {
@@ -22,7 +22,7 @@ static int read_parts(struct run_place *p, const struct store_listing *list,
 								       : MAX_PART };
 		const char *name = arena_printf(&a, "attempts/%s", parts[i].path);
 
-		if (place_get(p, name, &text, err))
+		if (rundir_get(p, name, &text, err))
 			return -1;
 		left -= text.len;
 		if (text.len)
@@ -31,7 +31,7 @@ static int read_parts(struct run_place *p, const struct store_listing *list,
 	return 0;
 }
 
-static int read_reports(struct run_place *p, void (*each)(void *ctx, const cJSON *report),
+static int read_reports(struct rundir *p, void (*each)(void *ctx, const cJSON *report),
 			void *ctx, struct error *err)
 {
 	struct store_listing list = { 0 };
@@ -41,7 +41,7 @@ static int read_reports(struct run_place *p, void (*each)(void *ctx, const cJSON
 		return error_set(err, ERR_UNSUPPORTED,
 				 "%s can be read where the job runs alone",
 				 uri_shown(&p->arena, p->uri));
-	rc = place_list(p, "attempts", ".jsonl", &list, err) ||
+	rc = rundir_list(p, "attempts", ".jsonl", &list, err) ||
 			     read_parts(p, &list, each, ctx, err)
 		     ? -1
 		     : 0;
@@ -53,12 +53,12 @@ int story_reports(const struct story_conf *conf,
 		  void (*each)(void *ctx, const cJSON *report), void *ctx,
 		  struct error *err)
 {
-	struct run_place p = { 0 };
-	int rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) ||
+	struct rundir p = { 0 };
+	int rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||
 				 read_reports(&p, each, ctx, err)
 			 ? -1
 			 : 0;
 
-	place_close(&p);
+	rundir_close(&p);
 	return rc;
 }

@@ -90,7 +90,7 @@ static int check_report(const cJSON *doc, struct error *err)
  * When the report was written, and now: both by the place's clock, if it has one, else by
  * those of the writer and of this machine.
  */
-static bool is_alive(const struct run_place *p, const cJSON *report)
+static bool is_alive(const struct rundir *p, const cJSON *report)
 {
 	const char *text = json_str(report, "updated");
 	int64_t now = p->now ? p->now : clock_now(), updated = p->now ? p->changed : 0;
@@ -100,7 +100,7 @@ static bool is_alive(const struct run_place *p, const cJSON *report)
 	       llabs(now - updated) < ALIVE_SECONDS;
 }
 
-static int parse_report(cJSON **ret, const struct run_place *p, const struct buf *text,
+static int parse_report(cJSON **ret, const struct rundir *p, const struct buf *text,
 			struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -114,16 +114,15 @@ static int parse_report(cJSON **ret, const struct run_place *p, const struct buf
 	return 0;
 }
 
-static int get_report(cJSON **ret, struct run_place *p, const char *name,
-		      struct error *err)
+static int get_report(cJSON **ret, struct rundir *p, const char *name, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
 
-	return place_get(p, name, &text, err) || parse_report(ret, p, &text, err) ? -1
-										  : 0;
+	return rundir_get(p, name, &text, err) || parse_report(ret, p, &text, err) ? -1
+										   : 0;
 }
 
-int story_report(cJSON **ret, struct run_place *p, struct error *err)
+int story_report(cJSON **ret, struct rundir *p, struct error *err)
 {
 	if (!get_report(ret, p, "report.json", err))
 		return 0;
@@ -140,14 +139,14 @@ bool story_is_alive(const cJSON *report)
 	return json_bool(report, false, "alive");
 }
 
-int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
+int story_job(cJSON **ret, struct rundir *p, const char *name, bool first,
 	      struct error *err)
 {
 	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
 	cleanup_json cJSON *docs = NULL;
 	int at;
 
-	if (place_get(p, name, &text, err))
+	if (rundir_get(p, name, &text, err))
 		return -1;
 	if (yaml_parse(&docs, text.data ? text.data : (void *)"", text.len, err))
 		return error_wrap(err, "job.yaml");
@@ -159,8 +158,7 @@ int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
 	return 0;
 }
 
-static int get_job(cJSON **ret, struct run_place *p, const struct job *j,
-		   struct error *err)
+static int get_job(cJSON **ret, struct rundir *p, const struct job *j, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -186,7 +184,7 @@ static int make_dir(struct story *s, struct error *err)
 	return 0;
 }
 
-static void report_fault(struct story *s, struct run_place *p, const char *path,
+static void report_fault(struct story *s, struct rundir *p, const char *path,
 			 const struct error *why)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -197,13 +195,13 @@ static void report_fault(struct story *s, struct run_place *p, const char *path,
 }
 
 /* Fetch matching files of all attempts, into a directory that the caller removes. */
-static int fetch_attempts(struct run_place *p, const char *path, const char *to,
+static int fetch_attempts(struct rundir *p, const char *path, const char *to,
 			  const char *const *what, int64_t *left, struct error *err)
 {
-	const struct place_files files = { .allow = what };
+	const struct rundir_files files = { .allow = what };
 	cleanup_arena struct arena a = { 0 };
 
-	return place_fetch(p, below(&a, path, "attempts"), to, &files, left, err)
+	return rundir_download(p, below(&a, path, "attempts"), to, &files, left, err)
 		       ? error_clear_if(err, ERR_NOT_FOUND)
 		       : 0;
 }
@@ -226,7 +224,7 @@ static int last_report_in(cJSON **ret, const char *dir, struct error *err)
 	return 0;
 }
 
-static int fill(struct story *s, struct run_place *p, struct job *j, struct error *err)
+static int fill(struct story *s, struct rundir *p, struct job *j, struct error *err)
 {
 	static const char *const lines[] = { "*/events*.jsonl", "*/metrics*.jsonl",
 					     NULL };
@@ -260,7 +258,7 @@ static int fill(struct story *s, struct run_place *p, struct job *j, struct erro
 }
 
 /* Make the jobs: all, or the one of conf->name. */
-static int fill_all(struct story *s, struct run_place *p, struct error *err)
+static int fill_all(struct story *s, struct rundir *p, struct error *err)
 {
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
 	size_t failed = 0;
@@ -304,7 +302,7 @@ static void add_job(struct story *s, const char *path, cJSON *take_report)
 	};
 }
 
-static int refuse_number(const struct run_place *p, struct error *err)
+static int refuse_number(const struct rundir *p, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -312,9 +310,9 @@ static int refuse_number(const struct run_place *p, struct error *err)
 			 uri_shown(&a, p->uri), STORY_MAX_RUNS);
 }
 
-static int list_reports(struct store_listing *ret, struct run_place *p, struct error *err)
+static int list_reports(struct store_listing *ret, struct rundir *p, struct error *err)
 {
-	if (place_list(p, "", REPORT, ret, err))
+	if (rundir_list(p, "", REPORT, ret, err))
 		return -1;
 	if (ret->n <= STORY_MAX_RUNS)
 		return 0;
@@ -323,7 +321,7 @@ static int list_reports(struct store_listing *ret, struct run_place *p, struct e
 }
 
 /* The run at the URI, else those below it. */
-static int find_jobs(struct story *s, struct run_place *p, struct error *err)
+static int find_jobs(struct story *s, struct rundir *p, struct error *err)
 {
 	struct store_listing list = { 0 };
 	struct error none = { 0 }, why = { 0 };
@@ -402,7 +400,7 @@ static void name_jobs(struct story *s)
 	}
 }
 
-static int find(struct story *s, struct run_place *p, struct error *err)
+static int find(struct story *s, struct rundir *p, struct error *err)
 {
 	if (find_jobs(s, p, err))
 		return -1;
@@ -421,18 +419,18 @@ static int find(struct story *s, struct run_place *p, struct error *err)
 int story_open(struct story **ret, const struct story_conf *conf, struct error *err)
 {
 	struct story *s = xcalloc(1, sizeof(*s));
-	struct run_place p = { 0 };
+	struct rundir p = { 0 };
 	int rc;
 
 	s->conf = *conf;
 	s->pods_left = STORY_MAX_PODS;
 	s->bytes_left = STORY_MAX_READ;
 	pthread_mutex_init(&s->lock, NULL);
-	rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) || find(s, &p, err) ||
+	rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) || find(s, &p, err) ||
 			     make_dir(s, err) || fill_all(s, &p, err)
 		     ? -1
 		     : 0;
-	place_close(&p);
+	rundir_close(&p);
 	for (size_t i = 0; i < s->n; i++)
 		cJSON_Delete(STEAL(s->jobs[i].report));
 	if (rc)
@@ -474,14 +472,14 @@ static int fetch_logs(struct story *s, struct job *j, struct error *err)
 	static const char *const logs[] = { "*/logs/*.log.zst", NULL };
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
 	int64_t left = STORY_MAX_LOGS;
-	struct run_place p = { 0 };
-	int rc = place_open(&p, s->conf.uri, s->conf.env, s->conf.ctx, err) ||
+	struct rundir p = { 0 };
+	int rc = rundir_open(&p, s->conf.uri, s->conf.env, s->conf.ctx, err) ||
 				 fetch_attempts(&p, j->path, dir, logs, &left, err) ||
 				 story_decode(j->logs, j->name, j->nodes, dir, err)
 			 ? -1
 			 : 0;
 
-	place_close(&p);
+	rundir_close(&p);
 	(void)!dir_remove(dir, IGNORED);
 	return rc;
 }
@@ -538,7 +536,7 @@ static void put_progress(cJSON *run)
 }
 
 struct found {
-	struct run_place *p;
+	struct rundir *p;
 	cJSON *list[STORY_MAX_RUNS];
 	size_t n;
 };
@@ -580,15 +578,15 @@ static int newer_first(const void *a, const void *b)
 	return strcmp(y ? y : "", x ? x : "");
 }
 
-static int list_runs(cJSON **ret, struct run_place *p, struct error *err)
+static int list_runs(cJSON **ret, struct rundir *p, struct error *err)
 {
-	const struct place_pick reports = { NULL, REPORT, STORY_MAX_DOC };
+	const struct rundir_pattern reports = { NULL, REPORT, STORY_MAX_DOC };
 	struct found *f = xcalloc(1, sizeof(*f));
 	cJSON *runs = cJSON_CreateArray();
 	int rc;
 
 	f->p = p;
-	rc = place_read(p, "", &reports, add_run, f, err);
+	rc = rundir_read_each(p, "", &reports, add_run, f, err);
 	qsort(f->list, f->n, sizeof(f->list[0]), newer_first);
 	for (size_t i = 0; i < f->n; i++)
 		cJSON_AddItemToArray(runs, f->list[i]);
@@ -602,12 +600,12 @@ static int list_runs(cJSON **ret, struct run_place *p, struct error *err)
 
 int story_list(cJSON **ret, const struct story_conf *conf, struct error *err)
 {
-	struct run_place p = { 0 };
-	int rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) ||
+	struct rundir p = { 0 };
+	int rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||
 				 list_runs(ret, &p, err)
 			 ? -1
 			 : 0;
 
-	place_close(&p);
+	rundir_close(&p);
 	return rc;
 }

@@ -3,8 +3,8 @@
 #define STORY_STORY_IMPL_H
 
 #include "local/state.h"
-#include "runs/complete.h"
-#include "runs/place.h"
+#include "runs/checkpoint.h"
+#include "runs/rundir.h"
 #include "story/story.h"
 
 #define STORY_STEP      "node" /* the replicatedJob of all nodes, and their container */
@@ -21,12 +21,12 @@ enum {
 #define STORY_MAX_READ (INT64_C(16) << 30) /* bytes of the lines of all runs */
 
 /* report.json, checked: `status`, `name` and `nodes` are usable. */
-MUST_CHECK int story_report(cJSON **ret, struct run_place *p, struct error *err);
+MUST_CHECK int story_report(cJSON **ret, struct rundir *p, struct error *err);
 /*
  * Read one document of job.yaml at `name`: the first is as submitted, the last as stored.
  * The caller frees it. ERR_NOT_FOUND.
  */
-MUST_CHECK int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
+MUST_CHECK int story_job(cJSON **ret, struct rundir *p, const char *name, bool first,
 			 struct error *err);
 /* Has the supervisor of a run that is said to go on been heard of lately? */
 bool story_is_alive(const cJSON *report);

@@ -79,7 +79,7 @@ enum supervise_action supervise_decide(struct supervise_state *s,
 				       enum supervise_event event, int status,
 				       int64_t now)
 {
-	if (event == SUPERVISE_ASKED)
+	if (event == SUPERVISE_STOP_REQUESTED)
 		return on_asked(s, status);
 	if (event == SUPERVISE_ENDED && !s->clearing)
 		return on_end(s, status);

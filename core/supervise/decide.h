@@ -22,10 +22,10 @@ struct supervise_rules {
 };
 
 enum supervise_event {
-	SUPERVISE_ENDED, /* the command, with `status` */
-	SUPERVISE_EMPTY, /* none of its processes is left */
-	SUPERVISE_ASKED, /* to stop, by a signal: `status` is 128 + its number */
-	SUPERVISE_TIME,  /* none of these */
+	SUPERVISE_ENDED,          /* the command, with `status` */
+	SUPERVISE_EMPTY,          /* none of its processes is left */
+	SUPERVISE_STOP_REQUESTED, /* to stop, by a signal: `status` is 128 + its number */
+	SUPERVISE_TIME,           /* none of these */
 };
 
 enum supervise_action {
@@ -51,7 +51,7 @@ struct supervise_state {
 	int64_t next; /* the epoch to which the hub goes */
 };
 
-/* `status` is for SUPERVISE_ENDED and SUPERVISE_ASKED. */
+/* `status` is for SUPERVISE_ENDED and SUPERVISE_STOP_REQUESTED. */
 enum supervise_action supervise_decide(struct supervise_state *s,
 				       enum supervise_event event, int status,
 				       int64_t now);

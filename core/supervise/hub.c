@@ -447,15 +447,15 @@ int64_t hub_until(const struct hub *h)
 	return until;
 }
 
-uint32_t hub_marked(const struct hub *h)
+uint32_t hub_acked(const struct hub *h)
 {
 	uint32_t least = UINT32_MAX;
 
 	for (uint32_t i = 1; i < h->n; i++) {
 		const struct hub_rank *r = &h->ranks[i];
-		uint32_t marked = has_started(h, r) ? r->state.marked : 0;
+		uint32_t acked = has_started(h, r) ? r->state.acked : 0;
 
-		least = marked < least ? marked : least;
+		least = acked < least ? acked : least;
 	}
 	return least;
 }

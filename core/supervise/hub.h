@@ -83,11 +83,11 @@ void hub_release(struct hub *h, int64_t now);
 /* Have all ranks but 0 ended this epoch with status 0? */
 bool hub_others_succeeded(const struct hub *h);
 /*
- * The lowest mark that a rank but 0 has answered (runs/runs.h). The answer of a rank that
+ * The lowest sync that a rank but 0 has answered (runs/runs.h). The answer of a rank that
  * has not started in this epoch is 0: the rest of its state is of a start before, whose
- * rank 0 may have been another process with the same marks.
+ * rank 0 may have been another process with the same syncs.
  */
-uint32_t hub_marked(const struct hub *h);
+uint32_t hub_acked(const struct hub *h);
 /* When hub_time() is due: -1: never. */
 int64_t hub_until(const struct hub *h);
 /*

@@ -6,7 +6,7 @@ enum { HEADER = 2, NUMBERS = 9, MOST_STATUS = 255 };
 bool message_same_state(const struct peer_state *a, const struct peer_state *b)
 {
 	return a->phase == b->phase && a->epoch == b->epoch && a->status == b->status &&
-	       a->leaving == b->leaving && a->marked == b->marked;
+	       a->leaving == b->leaving && a->acked == b->acked;
 }
 
 /* How many numbers follow, and the largest value of each. */
@@ -54,7 +54,7 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 	case MESSAGE_STATE:
 		memcpy(v,
 		       ((uint32_t[]){ s->phase, s->epoch, s->counted, s->status, s->cause,
-				      s->leaving, s->marked }),
+				      s->leaving, s->acked }),
 		       7 * sizeof(*v));
 		break;
 	case MESSAGE_ORDER:
@@ -63,7 +63,7 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 		v[2] = o->counted;
 		memcpy(v + 3, o->token, sizeof(o->token));
 		v[7] = o->attempt;
-		v[8] = o->mark;
+		v[8] = o->sync;
 		break;
 	case MESSAGE_REFUSED:
 		v[0] = m->refusal;

@@ -72,8 +72,8 @@ struct peer_state {
 	uint32_t counted; /* the restarts that count, as the hub has told */
 	uint32_t status;  /* as a shell has it: 128 + signal */
 	enum peer_cause cause;
-	bool leaving;    /* its pod is being stopped */
-	uint32_t marked; /* the last of the hub's marks that it has answered */
+	bool leaving;   /* its pod is being stopped */
+	uint32_t acked; /* the last of the hub's syncs that it has answered */
 };
 bool message_same_state(const struct peer_state *a, const struct peer_state *b);
 /* The highest values that the command has reported in this start. */
@@ -98,7 +98,7 @@ struct hub_order {
 	enum order order;
 	uint32_t epoch, counted;
 	uint32_t token[MESSAGE_TOKEN]; /* rank 0's, for all commands; zeros: none */
-	uint32_t attempt, mark;        /* of the run directory (supervise/run.h); or 0 */
+	uint32_t attempt, sync;        /* of the run directory (supervise/run.h); or 0 */
 };
 
 struct message {

@@ -22,11 +22,11 @@
 #include "base/resident.h"
 #include "base/spawn.h"
 #include "base/stop.h"
-#include "supervise/asked.h"
 #include "supervise/dev.h"
 #include "supervise/dump.h"
 #include "supervise/permanent.h"
 #include "supervise/relay.h"
+#include "supervise/stopsig.h"
 #include "trainer/progress.h"
 
 extern char **environ;
@@ -76,9 +76,9 @@ struct supervisor {
 	bool over;     /* the command's end is final: only its output is passed on */
 	bool kept;     /* and what the run directory has of it is complete */
 	int64_t over_since;
-	uint32_t attempt, mark; /* of the run directory; rank 0's mark */
+	uint32_t attempt, sync; /* of the run directory; rank 0's sync */
 	bool held;              /* the command has ended with held_status: not told yet */
-	int held_status, keeper_fd;
+	int held_status, rundir_fd;
 };
 
 static int watch_signals(struct supervisor *s, struct error *err)
@@ -113,7 +113,7 @@ static bool is_first(const struct supervisor *s)
 static void ask_token(struct supervisor *s, bool first)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 	const struct supervise_finish *f = s->conf->finish;
 
 	if (!is_first(s))
@@ -200,7 +200,7 @@ static int start(struct supervisor *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char *const *argv = s->dev ? dev_command(s->dev) : s->conf->argv;
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 	struct spawn command = { .path = argv[0],
 				 .argv = argv,
 				 .envp = environment(s, &arena),
@@ -251,7 +251,7 @@ static void join_output(struct supervisor *s)
 /* Files that the command left are still sent, also after a failure. */
 static void end(struct supervisor *s)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	s->over = true;
 	s->over_since = clock_ms();
@@ -310,7 +310,7 @@ static bool is_followed(const struct supervisor *s)
  */
 static void hold(struct supervisor *s, int status)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	if (!k && !is_followed(s)) {
 		decide(s, SUPERVISE_ENDED, status);
@@ -324,7 +324,7 @@ static void hold(struct supervisor *s, int status)
 
 static void end_command(struct supervisor *s, int status)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	if (k && status && s->state.asked)
 		k->end(k->ctx, status, !(is_first(s) && star_has_failed(s->star)));
@@ -356,7 +356,7 @@ static void end_finish(struct supervisor *s, int status)
 static int start_finish(struct supervisor *s, struct error *err)
 {
 	const struct supervise_finish *f = s->conf->finish;
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 	cleanup_arena struct arena arena = { 0 };
 	struct spawn command = { .envp = environment(s, &arena),
 				 .fds = { -1, -1, -1 },
@@ -391,10 +391,10 @@ static int finish(struct supervisor *s, struct error *err)
 	return 0;
 }
 
-static void keep_marks(struct supervisor *s, const struct supervise_keeper *k)
+static void exchange_syncs(struct supervisor *s, const struct supervise_rundir *k)
 {
 	if (is_first(s))
-		s->ranks->mark = k->mark(k->ctx, star_marked(s->star));
+		s->ranks->sync = k->sync(k->ctx, star_acked(s->star));
 	if (s->over && is_first(s) && star_is_alone(s->star))
 		k->alone(k->ctx);
 	if (s->over && !s->kept)
@@ -403,10 +403,10 @@ static void keep_marks(struct supervisor *s, const struct supervise_keeper *k)
 
 static int keep(struct supervisor *s, struct error *err)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	if (k)
-		keep_marks(s, k);
+		exchange_syncs(s, k);
 	if (!s->held || s->command)
 		return 0;
 	if (s->state.clearing) {
@@ -433,13 +433,13 @@ static bool reap(struct supervisor *s)
 		if (pid != s->command)
 			continue;
 		s->command = 0;
-		code = asked_code(status, s->left_by);
+		code = stopsig_exit_code(status, s->left_by);
 		if (s->held) {
 			end_finish(s, code);
 			continue;
 		}
 		s->state.cause = status ? cause_of(s, code) : CAUSE_UNKNOWN;
-		s->deferred = s->state.clearing ? 0 : asked_pass_on(status, s->left_by);
+		s->deferred = s->state.clearing ? 0 : stopsig_forward(status, s->left_by);
 		if (!s->deferred)
 			end_command(s, code);
 	}
@@ -451,14 +451,14 @@ static bool reap(struct supervisor *s)
 	return pid == 0;
 }
 
-static void ask_to_stop(struct supervisor *s, int signal)
+static void request_stop(struct supervisor *s, int signal)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	if (k)
 		k->asked(k->ctx, s->left_by && signal == SIGINT);
 	s->left_by = signal;
-	decide(s, SUPERVISE_ASKED, BY_SIGNAL + signal);
+	decide(s, SUPERVISE_STOP_REQUESTED, BY_SIGNAL + signal);
 }
 
 /* true: the output need not be waited for. */
@@ -466,18 +466,18 @@ static bool take_signals(struct supervisor *s)
 {
 	int n;
 
-	while ((n = asked_next(s->signals))) {
+	while ((n = stopsig_next(s->signals))) {
 		if (n == SIGCHLD)
 			continue;
 		if (s->command)
 			kill(s->command, n);
 		else if (s->deferred)
 			children_signal(n, NULL, NULL);
-		if (!asked_to_stop(n))
+		if (!stopsig_is_stop(n))
 			continue;
 		if (s->over && s->kept)
 			return true;
-		ask_to_stop(s, n);
+		request_stop(s, n);
 	}
 	return false;
 }
@@ -504,14 +504,14 @@ static void wait_for_event(struct supervisor *s)
 			       { .fd = s->done, .events = POLLIN },
 			       { .fd = star_fd(s->star), .events = POLLIN },
 			       { .fd = s->dev ? dev_fd(s->dev) : -1, .events = POLLIN },
-			       { .fd = s->keeper_fd, .events = POLLIN } };
+			       { .fd = s->rundir_fd, .events = POLLIN } };
 	int64_t left = next_due(s) - clock_ms();
 	uint64_t n;
 
 	poll(p, 5, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
 	while (s->left && read(s->done, &n, sizeof(n)) == sizeof(n))
 		s->left--;
-	if (s->conf->keeper && read(s->keeper_fd, &n, sizeof(n)) < 0)
+	if (s->conf->rundir && read(s->rundir_fd, &n, sizeof(n)) < 0)
 		return; /* nothing is new there */
 }
 
@@ -587,7 +587,7 @@ static int hear(struct supervisor *s, struct error *err)
 		return -1;
 	if (!star_order(s->star, &order))
 		return 0;
-	s->mark = order.mark;
+	s->sync = order.sync;
 	if (s->over)
 		return 0;
 	if (!is_first(s))
@@ -600,11 +600,11 @@ static int hear(struct supervisor *s, struct error *err)
 /* Report to the hub what this rank does, if that has changed. */
 static void report_state(struct supervisor *s)
 {
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 	struct peer_state now = supervise_peer_state(&s->state);
 
 	if (k && !is_first(s))
-		now.marked = k->mark(k->ctx, s->mark);
+		now.acked = k->sync(k->ctx, s->sync);
 	if (message_same_state(&now, &s->reported))
 		return;
 	s->reported = now;
@@ -646,7 +646,7 @@ static bool is_over(const struct supervisor *s)
 static int follow(struct supervisor *s, struct error *err)
 {
 	if (s->early)
-		ask_to_stop(s, s->early);
+		request_stop(s, s->early);
 	while (!is_over(s)) {
 		wait_for_event(s);
 		if (take_signals(s))
@@ -665,7 +665,7 @@ static int follow(struct supervisor *s, struct error *err)
 		give_sign(s);
 	}
 	join_output(s);
-	if (s->conf->keeper && star_step(s->star, err)) /* the last mark leaves */
+	if (s->conf->rundir && star_step(s->star, err)) /* the last sync leaves */
 		return -1;
 	if (s->state.free)
 		star_leave(s->star);
@@ -676,7 +676,7 @@ static void report_supervision(void *ctx, const struct supervision *counts)
 {
 	cleanup_buf struct buf body = { .max = 4096 };
 	const struct supervisor *s = ctx;
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 
 	supervision_body(&body, counts);
 	if (k)
@@ -695,15 +695,15 @@ static int begin(struct supervisor *s, struct error *err)
 	conf->ctx = s->conf->ctx;
 	s->ranks = conf;
 	s->state.alone = conf->ranks == 1;
-	s->keeper_fd = -1;
-	if (s->conf->keeper &&
-	    asked_open(s->conf->keeper, s->signals, &s->early, &s->keeper_fd, err))
+	s->rundir_fd = -1;
+	if (s->conf->rundir && stopsig_open_rundir(s->conf->rundir, s->signals, &s->early,
+						   &s->rundir_fd, err))
 		return -1;
-	if (s->conf->keeper && s->keeper_fd < 0)
+	if (s->conf->rundir && s->rundir_fd < 0)
 		return 0;
 	ask_token(s, true);
-	conf->stays = s->conf->keeper != NULL;
-	conf->report = s->reports || s->conf->keeper ? report_supervision : NULL;
+	conf->stays = s->conf->rundir != NULL;
+	conf->report = s->reports || s->conf->rundir ? report_supervision : NULL;
 	conf->report_ctx = s;
 	if (star_open(&s->star, conf, err))
 		return -1;
@@ -754,7 +754,7 @@ static void listen_for_reports(struct supervisor *s)
 static void report_end(struct supervisor *s, int status)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
-	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_rundir *k = s->conf->rundir;
 	bool failed = s->star && is_first(s) && star_has_failed(s->star);
 
 	reports_stop(s->reports);
@@ -771,8 +771,8 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1, .idle = true } };
 	pthread_mutex_init(&s.tail.lock, NULL);
 	pthread_mutex_init(&s.heard.lock, NULL);
-	s.tail.tap = conf->keeper ? conf->keeper->output : NULL;
-	s.tail.tap_ctx = conf->keeper ? conf->keeper->ctx : NULL;
+	s.tail.tap = conf->rundir ? conf->rundir->output : NULL;
+	s.tail.tap_ctx = conf->rundir ? conf->rundir->ctx : NULL;
 	if (watch_signals(&s, err))
 		return -1;
 	listen_for_reports(&s);

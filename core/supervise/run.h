@@ -7,7 +7,7 @@
  * passed it on: the processes that it leaves get it then, and their end is awaited. Before
  * it starts again, its processes get TERM and, after the grace, KILL, also those that moved
  * to other groups or sessions. What is not kept in the run directory at the end of the
- * keeper's grace, or at a second INT, is given up.
+ * rundir's grace, or at a second INT, is given up.
  */
 #ifndef SUPERVISE_RUN_H
 #define SUPERVISE_RUN_H
@@ -37,10 +37,10 @@ struct supervise_tracker {
  * Hooks of the run directory (runs/runs.h): called in the thread that runs, but for
  * output.
  */
-struct supervise_keeper {
+struct supervise_rundir {
 	/*
 	 * The first call, in a thread. *ret_fd: an eventfd that becomes readable when
-	 * mark() or flushed() may have changed; -1: all ranks of this job have succeeded
+	 * sync() or flushed() may have changed; -1: all ranks of this job have succeeded
 	 * before. ERR_STOPPED after stop_request() (base/stop.h).
 	 */
 	int (*open)(void *ctx, int *ret_fd, struct error *err);
@@ -51,8 +51,8 @@ struct supervise_keeper {
 	char *const *(*command)(void *ctx, struct arena *arena, char *const *argv,
 				uint32_t attempt, int64_t restart);
 	void (*output)(void *ctx, const void *data, size_t len); /* any thread */
-	/* Rank 0's mark for all others, or another's answer, after what came from there. */
-	uint32_t (*mark)(void *ctx, uint32_t heard);
+	/* Rank 0's sync for all others, or another's answer, after what came from there. */
+	uint32_t (*sync)(void *ctx, uint32_t heard);
 	void (*report)(void *ctx, const void *body,
 		       size_t len); /* as star_conf's report */
 	/* The command has ended. Before this is told to the hub all is to be kept. */
@@ -61,7 +61,7 @@ struct supervise_keeper {
 	bool (*flushed)(void *ctx);
 	/* The job's end is known, before all is kept; status and asked as close() gets them. */
 	void (*end)(void *ctx, int status, bool asked);
-	void (*alone)(void *ctx); /* rank 0's: no other rank is left to answer a mark */
+	void (*alone)(void *ctx); /* rank 0's: no other rank is left to answer a sync */
 	void (*close)(void *ctx, int status, bool asked);
 	void *ctx;
 };
@@ -90,7 +90,7 @@ struct supervise_conf {
 	const struct report_sink *sinks; /* for the command's progress: n_sinks */
 	size_t n_sinks;
 	const struct supervise_tracker *tracker; /* or NULL */
-	const struct supervise_keeper *keeper;   /* or NULL */
+	const struct supervise_rundir *rundir;   /* or NULL */
 	const struct supervise_finish *finish;   /* or NULL */
 	/* A line for the log, without its end; in the thread that runs. */
 	void (*say)(void *ctx, const char *text);

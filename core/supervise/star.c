@@ -166,7 +166,7 @@ static void apply_hub(struct star *s, const struct hub_order *before, int64_t no
 	}
 	memcpy(s->hub.order.token, s->conf->token, sizeof(s->conf->token));
 	s->hub.order.attempt = s->conf->attempt;
-	s->hub.order.mark = s->conf->mark;
+	s->hub.order.sync = s->conf->sync;
 	if (said->len)
 		say(s, "%s", (const char *)said->data);
 	buf_clear(said);
@@ -617,9 +617,9 @@ bool star_order(struct star *s, struct hub_order *ret)
 	return news;
 }
 
-uint32_t star_marked(const struct star *s)
+uint32_t star_acked(const struct star *s)
 {
-	return hub_marked(&s->hub);
+	return hub_acked(&s->hub);
 }
 
 bool star_has_failed(const struct star *s)

@@ -29,8 +29,8 @@ struct star_conf {
 	int64_t idle_ms; /* > 0: a job in development (hub_dev) */
 	/* Rank 0's: goes to all ranks with the next order. May change. */
 	uint32_t token[MESSAGE_TOKEN];
-	uint32_t attempt, mark; /* the same */
-	bool stays; /* connected after the last order, to answer marks, until it ends */
+	uint32_t attempt, sync; /* the same */
+	bool stays; /* connected after the last order, to answer syncs, until it ends */
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
@@ -68,8 +68,8 @@ void star_stack(struct star *s, uint32_t who, const struct buf *text);
 void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
-bool star_is_alone(const struct star *s);   /* the hub's: no other rank is connected */
-uint32_t star_marked(const struct star *s); /* hub_marked() */
+bool star_is_alone(const struct star *s);  /* the hub's: no other rank is connected */
+uint32_t star_acked(const struct star *s); /* hub_acked() */
 bool star_others_succeeded(const struct star *s); /* hub_others_succeeded() */
 /* Rank 0's answer: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);

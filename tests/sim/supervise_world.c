@@ -42,7 +42,7 @@ struct rank {
 	bool alive, over, succeeded;
 	struct supervise_state state;
 	struct peer_state reported;
-	uint32_t counted, marked;
+	uint32_t counted, acked;
 	struct hub_order order;
 	bool news;
 	struct line *line; /* a peer's */
@@ -62,7 +62,7 @@ struct world {
 	struct hub hub; /* of rank 0's pod */
 	struct hub_rank hub_ranks[RANKS];
 	struct line *by_rank[RANKS];
-	uint32_t attempt, next_attempt, mark, asked; /* asked: the attempt of the mark */
+	uint32_t attempt, next_attempt, sync, asked; /* asked: the attempt of the sync */
 	bool keeps, failed;
 	int64_t calm_at;
 };
@@ -268,7 +268,7 @@ static void apply_hub(struct world *w, const struct hub_order *before)
 		sim_note(w->sim, "hub: %s", (const char *)w->hub.said.data);
 	buf_clear(&w->hub.said);
 	w->hub.order.attempt = w->attempt;
-	w->hub.order.mark = w->mark;
+	w->hub.order.sync = w->sync;
 	if (hub_until(&w->hub) >= 0)
 		later(r, hub_until(&w->hub) - clock_ms(), on_hub_time);
 	if (!memcmp(before, &w->hub.order, sizeof(*before)))
@@ -348,7 +348,7 @@ static void begin_pod(struct event *e)
 	memset(w->by_rank, 0, sizeof(w->by_rank));
 	hub_init(&w->hub, &w->rules, w->hub_ranks, w->n, clock_ms());
 	w->attempt = ++w->next_attempt;
-	w->mark = w->asked = 0;
+	w->sync = w->asked = 0;
 	set_state(w, 0, &r->reported);
 	turn(r);
 }
@@ -465,7 +465,7 @@ static void on_saved(struct event *e)
 	r->sent = r->attempt;
 	if (!r->i && e->w->asked != r->attempt) {
 		e->w->asked = r->attempt;
-		e->w->mark++;
+		e->w->sync++;
 	}
 	turn(r);
 }
@@ -495,7 +495,7 @@ static void start(struct rank *r)
 	r->last_epoch = r->state.restart;
 	r->worked = -1;
 	r->attempt = r->order.attempt;
-	r->marked = 0;
+	r->acked = 0;
 	later(r, 1 + dice(r, WORK_MS), on_work_done);
 	if (r->w->keeps)
 		later(r, 1 + dice(r, WORK_MS), on_saved);
@@ -564,8 +564,8 @@ static void keep(struct rank *r)
 		return;
 	if (r->i) {
 		if (r->sent && r->sent == r->attempt && r->runs)
-			r->marked = r->order.mark;
-	} else if (w->asked && w->asked == r->attempt && w->mark <= hub_marked(&w->hub)) {
+			r->acked = r->order.sync;
+	} else if (w->asked && w->asked == r->attempt && w->sync <= hub_acked(&w->hub)) {
 		check_complete(w);
 	}
 	if (!r->held || r->runs)
@@ -580,11 +580,11 @@ static void report_state(struct rank *r)
 	struct peer_state now = supervise_peer_state(&r->state);
 	struct message m;
 
-	now.marked = r->i ? r->marked : 0;
+	now.acked = r->i ? r->acked : 0;
 	now.counted = r->counted;
 	if (now.phase == r->reported.phase && now.epoch == r->reported.epoch &&
 	    now.status == r->reported.status && now.leaving == r->reported.leaving &&
-	    now.marked == r->reported.marked)
+	    now.acked == r->reported.acked)
 		return;
 	r->reported = now;
 	m = state_of(r);
@@ -637,7 +637,7 @@ static void turn(struct rank *r)
 static void ask_to_stop(struct rank *r)
 {
 	sim_note(r->w->sim, "rank %u: its pod is deleted", r->i);
-	decide(r, SUPERVISE_ASKED, TERMED);
+	decide(r, SUPERVISE_STOP_REQUESTED, TERMED);
 	later(r, 1 + dice(r, 2000), on_termed);
 	turn(r);
 }

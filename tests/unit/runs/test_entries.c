@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "runs/detect.h"
 #include "runs/entries.h"
-#include "runs/held.h"
-#include "runs/recognize.h"
+#include "runs/linkcopy.h"
 #include "runs/runs_impl.h"
 #include "tests/unit/base/base_test.h"
 
@@ -33,8 +33,8 @@ static void gives(struct entries *all, const char *what, size_t n, bool quiet, b
 	entries_scan(all);
 	check_int(what, all->n, n);
 	if (n) {
-		check_int(what, all->list[0].quiet, quiet);
-		check_int(what, all->list[0].gone, gone);
+		check_int(what, all->list[0].unchanged, quiet);
+		check_int(what, all->list[0].removed, gone);
 	}
 }
 
@@ -53,7 +53,7 @@ TEST(test_scan)
 	gives(&all, "of a rank that is not the first, it was not sent", 1, true, true);
 	assert_int_equal(rename(".away", "step_1"), 0);
 	gives(&all, "renamed into place", 1, true, false);
-	all.list[0].sent = true;
+	all.list[0].uploaded = true;
 	assert_int_equal(dir_remove("step_1", IGNORED), 0);
 	gives(&all, "it was sent", 0, false, false);
 	finish(&all);
@@ -70,9 +70,9 @@ TEST(test_what_is_added_makes_it_no_newer)
 	gives(&all, "a new one", 1, false, false);
 	time = all.list[0].changed_us;
 	put("checkpoint-5/eval.json", "{}");
-	all.list[0].sent = true;
+	all.list[0].uploaded = true;
 	gives(&all, "a file is added", 1, false, false);
-	check_int("it is sent again", all.list[0].sent, false);
+	check_int("it is sent again", all.list[0].uploaded, false);
 	check_int("with its time", all.list[0].changed_us == time, true);
 	assert_int_equal(unlink("checkpoint-5/trainer_state.json"), 0);
 	put("checkpoint-5/trainer_state.json", "{ }");
@@ -91,10 +91,10 @@ TEST(test_incomplete)
 	put("checkpoint-7/checkpoint-is-incomplete.txt", "in progress");
 	put("checkpoint-7/model.bin", "1");
 	gives(&all, "half written", 1, false, false);
-	check_int("its library says so", all.list[0].half, true);
+	check_int("its library says so", all.list[0].partial, true);
 	assert_int_equal(unlink("checkpoint-7/checkpoint-is-incomplete.txt"), 0);
 	gives(&all, "which is none of its files", 1, true, false);
-	check_int("... and whole", all.list[0].half, false);
+	check_int("... and whole", all.list[0].partial, false);
 	assert_int_equal(dir_remove("checkpoint-7", IGNORED), 0);
 	finish(&all);
 }
@@ -109,43 +109,44 @@ TEST(test_what_is_removed_of_it)
 	put("checkpoint-6/optimizer.pt", "1");
 	put("checkpoint-6/trainer_state.json", "{}");
 	gives(&all, "a new one", 1, false, false);
-	all.list[0].sent = true;
+	all.list[0].uploaded = true;
 	assert_int_equal(unlink("checkpoint-6/model.bin"), 0);
 	gives(&all, "a file is removed as it was sent", 1, false, false);
-	check_int("it was not whole", all.list[0].sent, false);
+	check_int("it was not whole", all.list[0].uploaded, false);
 	check_int("nor is it", all.list[0].shrunk, true);
-	all.list[0].sent = all.list[0].kept = true;
+	all.list[0].uploaded = all.list[0].stored = true;
 	assert_int_equal(unlink("checkpoint-6/optimizer.pt"), 0);
 	gives(&all, "... after it was", 1, false, false);
-	check_int("it is not sent again", all.list[0].sent, true);
+	check_int("it is not sent again", all.list[0].uploaded, true);
 	put("checkpoint-6/trainer_state.json", "{ }");
 	gives(&all, "saved once more", 1, false, false);
-	check_int("it is", all.list[0].sent || all.list[0].shrunk, false);
+	check_int("it is", all.list[0].uploaded || all.list[0].shrunk, false);
 	assert_int_equal(dir_remove("checkpoint-6", IGNORED), 0);
 	finish(&all);
 }
 
 TEST(test_held)
 {
-	struct recognized files;
-	uint64_t stamp;
+	struct detected files;
+	uint64_t fingerprint;
 	int fd, at = open(".", O_RDONLY | O_DIRECTORY);
 
 	assert_int_equal(dir_make("step_2/below", 0755, IGNORED), 0);
 	put("step_2/below/part", "1");
 	assert_int_equal(symlink("part", "step_2/below/link"), 0);
-	stamp = recognize_stamp(at, "step_2", &files);
-	fd = held_make(at, ".held", "step_2");
+	fingerprint = detect_fingerprint(at, "step_2", &files);
+	fd = linkcopy_create(at, ".copy", "step_2");
 	assert_true(fd >= 0);
-	check_int("the same", recognize_stamp(fd, "step_2", &files) == stamp, true);
-	check_int("one at a time", held_make(at, ".held", "step_2"), -1);
-	assert_int_equal(dir_remove("step_2", IGNORED), 0);
-	check_int("after it is removed", recognize_stamp(fd, "step_2", &files) == stamp,
+	check_int("the same", detect_fingerprint(fd, "step_2", &files) == fingerprint,
 		  true);
-	held_remove(dir, ".held");
-	check_int("nothing is left", file_exists(".held"), false);
-	check_int("nothing to hold", held_make(at, ".held", "step_2"), -1);
-	held_remove(dir, ".held");
+	check_int("one at a time", linkcopy_create(at, ".copy", "step_2"), -1);
+	assert_int_equal(dir_remove("step_2", IGNORED), 0);
+	check_int("after it is removed",
+		  detect_fingerprint(fd, "step_2", &files) == fingerprint, true);
+	linkcopy_remove(dir, ".copy");
+	check_int("nothing is left", file_exists(".copy"), false);
+	check_int("nothing to copy", linkcopy_create(at, ".copy", "step_2"), -1);
+	linkcopy_remove(dir, ".copy");
 	close(fd);
 	close(at);
 }

@@ -13,7 +13,7 @@ enum { RANKS = 2, MANY = 1200 };
 struct run {
 	struct arena arena;
 	char dir[32];
-	struct complete_head head;
+	struct checkpoint head;
 	struct buf lines[RANKS];
 };
 
@@ -40,9 +40,9 @@ static void write_file(struct run *r, const char *dir, const char *name, const c
 static void add(struct run *r, uint32_t rank, const char *name, const char *text)
 {
 	char hex[DIGEST_HEX_SIZE];
-	const struct complete_file f = { rank, name, (int64_t)strlen(text),
-					 digest_hex_of(DIGEST_SHA256, text, strlen(text),
-						       hex) };
+	const struct checkpoint_file f = { rank, name, (int64_t)strlen(text),
+					   digest_hex_of(DIGEST_SHA256, text,
+							 strlen(text), hex) };
 
 	write_file(r,
 		   arena_printf(&r->arena,
@@ -50,22 +50,22 @@ static void add(struct run *r, uint32_t rank, const char *name, const char *text
 				     : "%s/run/checkpoints/c",
 				r->dir, rank),
 		   name, text);
-	complete_print_file(&r->lines[rank], &f);
+	checkpoint_print_file(&r->lines[rank], &f);
 	r->head.files++;
 	r->head.bytes += f.size;
 }
 
 static void finish(struct run *r)
 {
-	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+	cleanup_buf struct buf text = { .max = CHECKPOINT_MANIFEST_MAX };
 
-	complete_print_head(&text, &r->head);
+	checkpoint_print(&text, &r->head);
 	for (int i = 0; i < RANKS; i++) {
 		buf_add(&text, r->lines[i].data, r->lines[i].len);
 		buf_release(&r->lines[i]);
 	}
 	write_file(r, arena_printf(&r->arena, "%s/run/checkpoints", r->dir),
-		   "c" COMPLETE_ENDING, (const char *)text.data);
+		   "c" CHECKPOINT_COMPLETE, (const char *)text.data);
 }
 
 static void check_file(struct run *r, const char *name, const char *text)
@@ -85,7 +85,7 @@ static struct run begin(void)
 			 .head = { .name = "c", .nodes = RANKS, .step = -1, .time = 1 } };
 
 	for (int i = 0; i < RANKS; i++)
-		r.lines[i].max = COMPLETE_MAX;
+		r.lines[i].max = CHECKPOINT_MANIFEST_MAX;
 	assert_non_null(mkdtemp(r.dir));
 	return r;
 }
@@ -98,16 +98,16 @@ static void resume(struct run *r)
 					  .ranks = RANKS,
 					  .attempt = 1,
 					  .say = say };
-	struct run_place p;
+	struct rundir p;
 	struct error err = { 0 };
 	const char *name;
 
-	assert_int_equal(place_open(&p, arena_printf(&r->arena, "file://%s/run", r->dir),
-				    no_env, NULL, &err),
+	assert_int_equal(rundir_open(&p, arena_printf(&r->arena, "file://%s/run", r->dir),
+				     no_env, NULL, &err),
 			 0);
 	check_int("resume", resume_prepare(&conf, &p, &r->arena, &name, &err), 0);
 	check_text("the checkpoint", name, "c");
-	place_close(&p);
+	rundir_close(&p);
 }
 
 static void end(struct run *r)

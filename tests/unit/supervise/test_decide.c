@@ -78,16 +78,16 @@ TEST(test_a_rank_that_is_asked_waits_for_none)
 {
 	struct supervise_state s = member();
 
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_END);
+	assert_int_equal(at(&s, SUPERVISE_STOP_REQUESTED, 143, 0), SUPERVISE_END);
 	assert_int_equal(s.status, 143);
 	s = member();
 	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
 	assert_int_equal(at(&s, SUPERVISE_ENDED, 7, 0), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_END);
+	assert_int_equal(at(&s, SUPERVISE_STOP_REQUESTED, 143, 0), SUPERVISE_END);
 	assert_int_equal(s.status, 7);
 	s = member();
 	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_STOP_REQUESTED, 143, 0), SUPERVISE_WAIT);
 	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_WAIT); /* its own grace */
 	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_END);
 }
@@ -112,12 +112,12 @@ TEST(test_a_status_that_the_job_understands)
 		s.alone = rows[i].alone;
 		assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
 		if (rows[i].asked_first)
-			at(&s, SUPERVISE_ASKED, 143, 0);
+			at(&s, SUPERVISE_STOP_REQUESTED, 143, 0);
 		at(&s, SUPERVISE_ENDED, rows[i].ends, 0);
 		if (rows[i].free_first)
 			order(&s, ORDER_FREE, 0);
 		else if (!rows[i].asked_first)
-			at(&s, SUPERVISE_ASKED, 143, 0);
+			at(&s, SUPERVISE_STOP_REQUESTED, 143, 0);
 		check_int("status", s.status, rows[i].want);
 	}
 }
@@ -129,7 +129,7 @@ TEST(test_asked_between_two_starts)
 	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
 	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 0), SUPERVISE_WAIT);
 	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_TERM);
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 0, 1), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_STOP_REQUESTED, 0, 1), SUPERVISE_WAIT);
 	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 100), SUPERVISE_KILL);
 	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 101), SUPERVISE_END);
 	assert_int_equal(s.status, 1);

@@ -141,28 +141,28 @@ TEST(test_what_follows_the_work)
 	assert_false(hub_others_succeeded(&w.hub));
 }
 
-/* Answers to a rank 0 that was lost counted for the new one, which uses the same marks. */
+/* Answers to a rank 0 that was lost counted for the new one, which uses the same syncs. */
 TEST(test_marks_of_an_epoch_before_do_not_count)
 {
-	struct peer_state s = { .phase = PEER_RUNNING, .epoch = 3, .marked = 7 };
+	struct peer_state s = { .phase = PEER_RUNNING, .epoch = 3, .acked = 7 };
 	struct world w;
 
 	begin(&w, 9);
 	hub_state(&w.hub, 1, &s, 0);
 	hub_state(&w.hub, 2, &s, 0);
 	assert_int_equal(w.hub.order.epoch, 4);
-	assert_int_equal(hub_marked(&w.hub), 0);
+	assert_int_equal(hub_acked(&w.hub), 0);
 	all(&w, PEER_READY, 4);
 	ordered(&w, ORDER_START, 4, 0, "");
-	s = (struct peer_state){ .phase = PEER_RUNNING, .epoch = 4, .marked = 6 };
+	s = (struct peer_state){ .phase = PEER_RUNNING, .epoch = 4, .acked = 6 };
 	hub_state(&w.hub, 1, &s, 0);
-	assert_int_equal(hub_marked(&w.hub), 0);
+	assert_int_equal(hub_acked(&w.hub), 0);
 	s.phase = PEER_ENDED;
-	s.marked = 5;
+	s.acked = 5;
 	hub_state(&w.hub, 2, &s, 0);
-	assert_int_equal(hub_marked(&w.hub), 5);
+	assert_int_equal(hub_acked(&w.hub), 5);
 	tell(&w, 2, PEER_NEW, 0, 0);
-	assert_int_equal(hub_marked(&w.hub), 0);
+	assert_int_equal(hub_acked(&w.hub), 0);
 	buf_release(&w.hub.said);
 }
 

@@ -1,5 +1,5 @@
 /* A .complete of any bytes: what is read stays below its directory, and reads the same again. */
-#include "runs/complete.h"
+#include "runs/checkpoint.h"
 
 #include "base/cleanup.h"
 #include "base/relpath.h"
@@ -9,22 +9,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf out = { .max = 8 * 1024 * 1024 };
-	struct complete c, again;
+	struct checkpoint_manifest c, again;
 	int64_t bytes = 0;
 
-	if (complete_read(&c, &arena, (const char *)data, size, IGNORED))
+	if (checkpoint_read_manifest(&c, &arena, (const char *)data, size, IGNORED))
 		return 0;
-	FUZZ_CHECK(complete_name_ok(c.head.name));
-	complete_print_head(&out, &c.head);
+	FUZZ_CHECK(checkpoint_name_valid(c.head.name));
+	checkpoint_print(&out, &c.head);
 	for (int64_t i = 0; i < c.head.files; i++) {
 		FUZZ_CHECK(!relpath_check(c.files[i].path, IGNORED));
 		FUZZ_CHECK(c.files[i].rank < c.head.nodes && c.files[i].size >= 0);
 		bytes += c.files[i].size;
-		complete_print_file(&out, &c.files[i]);
+		checkpoint_print_file(&out, &c.files[i]);
 	}
 	FUZZ_CHECK(bytes == c.head.bytes);
-	FUZZ_CHECK(
-		!complete_read(&again, &arena, (const char *)out.data, out.len, IGNORED));
-	FUZZ_CHECK(!complete_compare(&c.head, &again.head));
+	FUZZ_CHECK(!checkpoint_read_manifest(&again, &arena, (const char *)out.data,
+					     out.len, IGNORED));
+	FUZZ_CHECK(!checkpoint_compare(&c.head, &again.head));
 	return 0;
 }

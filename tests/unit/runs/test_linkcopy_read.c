@@ -1,4 +1,4 @@
-/* What is held of a directory that cannot be read to its end. Not in a static program: readdir() is replaced. */
+/* A copy of a directory that cannot be read to its end. Not in a static program: readdir() is replaced. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "runs/held.h"
+#include "runs/linkcopy.h"
 #include "tests/unit/base/base_test.h"
 
-static char dir[] = "/tmp/kft-held-XXXXXX";
+static char dir[] = "/tmp/kft-copy-XXXXXX";
 
 /* Of directories, until the volume's server is away; -1: it stays. */
 static int reads_left = -1;
@@ -40,14 +40,14 @@ TEST(test_held_not_all)
 	put("step_3/a", "1");
 	put("step_3/b", "1");
 	reads_left = 3; /* two are "." and ".." */
-	fd = held_make(at, ".held", "step_3");
+	fd = linkcopy_create(at, ".copy", "step_3");
 	check_int("read to the end", reads_left, -1);
-	check_int("not all is held", fd, -1);
-	held_remove(dir, ".held");
-	fd = held_make(at, ".held", "step_3");
+	check_int("the copy fails", fd, -1);
+	linkcopy_remove(dir, ".copy");
+	fd = linkcopy_create(at, ".copy", "step_3");
 	assert_true(fd >= 0);
 	close(fd);
-	held_remove(dir, ".held");
+	linkcopy_remove(dir, ".copy");
 	assert_int_equal(dir_remove("step_3", IGNORED), 0);
 	close(at);
 }

@@ -54,10 +54,11 @@ TEST(test_attempts)
 	assert_int_equal(r.n_seen, 4);
 	for (size_t i = 0; i < r.n_seen; i++) {
 		check_int(r.seen[i].name,
-			  runs_attempt_of(&r, r.seen[i].name, r.seen[i].stamp),
+			  runs_attempt_of(&r, r.seen[i].name, r.seen[i].fingerprint),
 			  r.seen[i].name[11] - '0');
 		check_int("it has changed",
-			  runs_attempt_of(&r, r.seen[i].name, r.seen[i].stamp + 2), 4);
+			  runs_attempt_of(&r, r.seen[i].name, r.seen[i].fingerprint + 2),
+			  4);
 	}
 	check_int("it is new", runs_attempt_of(&r, "checkpoint-4", 1), 4);
 	free(r.seen);
@@ -69,23 +70,23 @@ TEST(test_trouble)
 	const struct error why = { .kind = ERR_IO, .msg = "gone" },
 			   stopped = { .kind = ERR_STOPPED, .msg = "stopped" };
 	struct runs r = new_runs();
-	int64_t text = 0, keeper = 0;
+	int64_t text = 0, rundir = 0;
 
 	said = 0;
 	runs_trouble(&r, &text, &stopped);
 	check_int("a stop", said, 0);
 	runs_trouble(&r, &text, &why);
-	runs_trouble(&r, &keeper, &why);
+	runs_trouble(&r, &rundir, &why);
 	check_int("both threads", said, 1);
 	check_text("the line", last,
 		   "run directory: gone; the job goes on, and it is tried again");
 	for (int i = 0; i < 2; i++) {
 		r.said = clock_ms() - RUNS_RETRY_MS; /* a minute later */
-		runs_trouble(&r, i ? &text : &keeper, &why);
+		runs_trouble(&r, i ? &text : &rundir, &why);
 	}
 	check_int("a line a minute", said, 3);
 	runs_trouble(&r, &text, NULL);
-	runs_trouble(&r, &keeper, NULL);
+	runs_trouble(&r, &rundir, NULL);
 	check_int("both are well", said, 4);
 	check_text("which is said once", last, "run directory: it works again");
 	runs_trouble(&r, &text, NULL);

@@ -1,5 +1,5 @@
-/* place.c - single files and whole directories of a run directory (runs/place.h). */
-#include "runs/place.h"
+/* rundir.c - files and directories of a run directory (runs/rundir.h). */
+#include "runs/rundir.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 
 enum { CONNECTIONS = 2 }; /* each has 5 MiB in memory */
 
-int place_open(struct run_place *p, const char *uri,
-	       const char *(*env)(void *ctx, const char *name), void *ctx,
-	       struct error *err)
+int rundir_open(struct rundir *p, const char *uri,
+		const char *(*env)(void *ctx, const char *name), void *ctx,
+		struct error *err)
 {
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
 	struct store_conf conf = { .uri = uri, .env = env, .ctx = ctx };
 
-	*p = (struct run_place){ .env = env, .ctx = ctx, .tries = 3 };
+	*p = (struct rundir){ .env = env, .ctx = ctx, .tries = 3 };
 	if (scheme_find(&p->scheme, uri, err))
 		return -1;
 	p->uri = str_slice(&p->arena, uri, str_length_before(uri, '/'));
@@ -33,27 +33,25 @@ int place_open(struct run_place *p, const char *uri,
 	return store_http_new(&p->http, &conf, &http, err);
 }
 
-void place_close(struct run_place *p)
+void rundir_close(struct rundir *p)
 {
 	if (p->http)
 		http_client_free(p->http);
 	arena_clear(&p->arena);
 }
 
-static const char *uri_of(const struct run_place *p, struct arena *arena,
-			  const char *name)
+static const char *uri_of(const struct rundir *p, struct arena *arena, const char *name)
 {
 	return arena_printf(arena, "%s/%s", p->uri, name);
 }
 
-/* With '/': that it is a directory need not be asked. */
-static const char *below_of(const struct run_place *p, struct arena *arena,
-			    const char *name)
+/* The '/' at the end says that it is a directory, without a request. */
+static const char *below_of(const struct rundir *p, struct arena *arena, const char *name)
 {
 	return *name ? arena_printf(arena, "%s/%s/", p->uri, name) : p->uri;
 }
 
-static struct upload_conf upload_of(const struct run_place *p, const char *uri)
+static struct upload_conf upload_of(const struct rundir *p, const char *uri)
 {
 	return (struct upload_conf){ .uri = uri,
 				     .env = p->env,
@@ -62,7 +60,7 @@ static struct upload_conf upload_of(const struct run_place *p, const char *uri)
 				     .ctx = p->ctx };
 }
 
-int place_put_fd(struct run_place *p, const char *name, int fd, struct error *err)
+int rundir_put_fd(struct rundir *p, const char *name, int fd, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
@@ -73,19 +71,19 @@ int place_put_fd(struct run_place *p, const char *name, int fd, struct error *er
 	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
 }
 
-int place_put(struct run_place *p, const char *name, const void *data, size_t len,
-	      struct error *err)
+int rundir_put(struct rundir *p, const char *name, const void *data, size_t len,
+	       struct error *err)
 {
 	cleanup_fd int fd = memfd_create("put", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return error_errno(err, errno, "memfd");
-	return file_write_fd(fd, data, len, name, err) || place_put_fd(p, name, fd, err)
+	return file_write_fd(fd, data, len, name, err) || rundir_put_fd(p, name, fd, err)
 		       ? -1
 		       : 0;
 }
 
-int place_send(struct run_place *p, const char *what, const char *name, struct error *err)
+int rundir_upload(struct rundir *p, const char *what, const char *name, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
@@ -96,10 +94,10 @@ int place_send(struct run_place *p, const char *what, const char *name, struct e
 	return upload_run(&conf, what, &now, err);
 }
 
-/* A URI names one object, a directory to read, or one to fetch with sums. */
+/* The URI names an object, a directory, or a directory to download with digests. */
 enum what { ONE, BELOW, FILES };
 
-static int open_store(struct run_place *p, const char *uri, enum what what,
+static int open_store(struct rundir *p, const char *uri, enum what what,
 		      struct store **ret, struct error *err)
 {
 	const struct store_conf conf = { .uri = uri,
@@ -115,10 +113,9 @@ static int open_store(struct run_place *p, const char *uri, enum what what,
 	return p->scheme->open(ret, &conf, err);
 }
 
-/* All of it, or, if it may be cut off, as much as `out` holds. */
-static int read_version(struct run_place *p, struct store *s,
-			const struct store_object *o, bool cut, struct buf *out,
-			struct error *err)
+/* Read all of it, or, if `cut`, as much as `out` holds. */
+static int read_version(struct rundir *p, struct store *s, const struct store_object *o,
+			bool cut, struct buf *out, struct error *err)
 {
 	const struct range_conf conf = {
 		.scheme = p->scheme, .store = s, .http = p->http, .connections = 2
@@ -150,8 +147,8 @@ static int read_version(struct run_place *p, struct store *s,
 	return 0;
 }
 
-/* Of an object that was replaced since it was listed, what is there now. */
-static int read_object(struct run_place *p, struct store *s, const struct store_object *o,
+/* If the object was replaced since it was listed, read the current version. */
+static int read_object(struct rundir *p, struct store *s, const struct store_object *o,
 		       bool cut, struct buf *out, struct error *err)
 {
 	struct store_object now = *o;
@@ -166,7 +163,7 @@ static int read_object(struct run_place *p, struct store *s, const struct store_
 	return read_version(p, s, &now, cut, out, err);
 }
 
-int place_get(struct run_place *p, const char *name, struct buf *out, struct error *err)
+int rundir_get(struct rundir *p, const char *name, struct buf *out, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct store_listing list = { 0 };
@@ -185,13 +182,13 @@ int place_get(struct run_place *p, const char *name, struct buf *out, struct err
 	return rc;
 }
 
-static bool is_wanted(void *ending, const char *name, bool named)
+static bool has_suffix(void *suffix, const char *name, bool named)
 {
-	return str_ends(name, ending);
+	return str_ends(name, suffix);
 }
 
-int place_list(struct run_place *p, const char *name, const char *ending,
-	       struct store_listing *ret, struct error *err)
+int rundir_list(struct rundir *p, const char *name, const char *suffix,
+		struct store_listing *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct store *s = NULL;
@@ -200,15 +197,16 @@ int place_list(struct run_place *p, const char *name, const char *ending,
 	*ret = (struct store_listing){ 0 };
 	if (open_store(p, below_of(p, &arena, name), BELOW, &s, err))
 		return -1;
-	rc = p->scheme->list(s, is_wanted, (char *)ending, ret, err);
+	rc = p->scheme->list(s, has_suffix, (char *)suffix, ret, err);
 	p->scheme->close(s);
 	return rc ? error_clear_if(err, ERR_NOT_FOUND) : 0;
 }
 
-int place_read(struct run_place *p, const char *name, const struct place_pick *pick,
-	       int (*each)(void *ctx, const char *path, const struct buf *text,
-			   struct error *err),
-	       void *ctx, struct error *err)
+int rundir_read_each(struct rundir *p, const char *name,
+		     const struct rundir_pattern *pattern,
+		     int (*each)(void *ctx, const char *path, const struct buf *text,
+				 struct error *err),
+		     void *ctx, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct store_listing list = { 0 };
@@ -217,16 +215,16 @@ int place_read(struct run_place *p, const char *name, const struct place_pick *p
 
 	if (open_store(p, below_of(p, &arena, name), BELOW, &s, err))
 		return -1;
-	rc = p->scheme->list(s, is_wanted, (char *)pick->ends, &list, err)
+	rc = p->scheme->list(s, has_suffix, (char *)pattern->suffix, &list, err)
 		     ? error_clear_if(err, ERR_NOT_FOUND)
 		     : 0;
 	if (!rc)
 		*err = (struct error){ 0 }; /* of an earlier call */
 	for (size_t i = 0; !rc && i < list.n; i++) {
-		cleanup_buf struct buf text = { .max = pick->most };
+		cleanup_buf struct buf text = { .max = pattern->max_bytes };
 		const struct store_object *o = &list.objects[i];
 
-		if (pick->starts && !str_starts(o->path, pick->starts))
+		if (pattern->prefix && !str_starts(o->path, pattern->prefix))
 			continue;
 		(void)!read_object(p, s, o, true, &text, err);
 		rc = each(ctx, o->path, &text, err);
@@ -238,7 +236,7 @@ int place_read(struct run_place *p, const char *name, const struct place_pick *p
 	return rc;
 }
 
-int place_remove(struct run_place *p, const char *name, struct error *err)
+int rundir_remove(struct rundir *p, const char *name, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct store *s = NULL;
@@ -253,8 +251,8 @@ int place_remove(struct run_place *p, const char *name, struct error *err)
 	return rc;
 }
 
-int place_fetch(struct run_place *p, const char *name, const char *to,
-		const struct place_files *files, int64_t *left, struct error *err)
+int rundir_download(struct rundir *p, const char *name, const char *to,
+		    const struct rundir_files *files, int64_t *left, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct filter all = { .allow = files->allow,

@@ -1,5 +1,5 @@
-/* complete.c - print, read and compare complete checkpoints (runs/complete.h). */
-#include "runs/complete.h"
+/* checkpoint.c - print, read and compare complete checkpoints (runs/checkpoint.h). */
+#include "runs/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 enum { MAX_NAME = 200, MAX_LINE = 32 * 1024, SHA256_HEX = 64, WHOLE_SECONDS = 19 };
 #define MAX_SIZE ((int64_t)1 << 50)
 
-bool complete_name_ok(const char *name)
+bool checkpoint_name_valid(const char *name)
 {
 	size_t len = strlen(name);
 
 	return len && len <= MAX_NAME && *name != '.' && !strchr(name, '/') &&
-	       !relpath_check(name, IGNORED) && !str_ends(name, COMPLETE_ENDING) &&
-	       !str_ends(name, COMPLETE_FILES) && !strstr(name, COMPLETE_RANK);
+	       !relpath_check(name, IGNORED) && !str_ends(name, CHECKPOINT_COMPLETE) &&
+	       !str_ends(name, CHECKPOINT_FILES) && !strstr(name, CHECKPOINT_RANK);
 }
 
 static bool is_digit(char c)
@@ -71,7 +71,7 @@ static bool is_metric(const char *name, size_t from)
 	       (from < len || strncmp(name + from - len, epoch, len) != 0);
 }
 
-int64_t complete_step(const char *name)
+int64_t checkpoint_step(const char *name)
 {
 	int64_t step = number_after(name, "step");
 	size_t end = strlen(name), from;
@@ -96,7 +96,7 @@ static void print_line(struct buf *out, const cJSON *doc)
 	buf_adds(out, "\n");
 }
 
-void complete_print_head(struct buf *out, const struct complete_head *h)
+void checkpoint_print(struct buf *out, const struct checkpoint *h)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	char time[TIME_TEXT_SIZE];
@@ -116,7 +116,7 @@ void complete_print_head(struct buf *out, const struct complete_head *h)
 	print_line(out, doc);
 }
 
-void complete_print_file(struct buf *out, const struct complete_file *f)
+void checkpoint_print_file(struct buf *out, const struct checkpoint_file *f)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 
@@ -151,23 +151,24 @@ static int microseconds(const char *time)
 		       : 0;
 }
 
-static int read_head(struct complete_head *ret, struct arena *arena, const cJSON *doc,
+static int read_head(struct checkpoint *ret, struct arena *arena, const cJSON *doc,
 		     struct error *err)
 {
 	const char *name = json_str(doc, "name"), *time = json_str(doc, "time");
-	struct complete_head h = { .attempt = json_int(doc, -1, "attempt"),
-				   .nodes = json_int(doc, -1, "nodes"),
-				   .files = json_int(doc, -1, "files"),
-				   .bytes = json_int(doc, -1, "bytes"),
-				   .step = json_int(doc, -1, "step"),
-				   .single = json_bool(doc, false, "single") };
+	struct checkpoint h = { .attempt = json_int(doc, -1, "attempt"),
+				.nodes = json_int(doc, -1, "nodes"),
+				.files = json_int(doc, -1, "files"),
+				.bytes = json_int(doc, -1, "bytes"),
+				.step = json_int(doc, -1, "step"),
+				.single = json_bool(doc, false, "single") };
 
 	if (json_int(doc, -1, "layout") != RUNS_LAYOUT)
 		return error_set(err, ERR_FORMAT, "expected layout %d in its first line",
 				 RUNS_LAYOUT);
-	if (!name || !complete_name_ok(name) || !time || time_parse(&h.time, time, err) ||
-	    h.attempt < 0 || h.nodes < 1 || h.nodes > UINT32_MAX || h.files < 1 ||
-	    h.files > COMPLETE_FILES_MAX || h.bytes < 0)
+	if (!name || !checkpoint_name_valid(name) || !time ||
+	    time_parse(&h.time, time, err) || h.attempt < 0 || h.nodes < 1 ||
+	    h.nodes > UINT32_MAX || h.files < 1 || h.files > CHECKPOINT_FILES_MAX ||
+	    h.bytes < 0)
 		return error_set(err, ERR_FORMAT, "its first line is not a checkpoint");
 	h.us = microseconds(time);
 	h.name = arena_strdup(arena, name);
@@ -175,8 +176,8 @@ static int read_head(struct complete_head *ret, struct arena *arena, const cJSON
 	return 0;
 }
 
-int complete_read_head(struct complete_head *ret, struct arena *arena, const char *text,
-		       size_t len, struct error *err)
+int checkpoint_read(struct checkpoint *ret, struct arena *arena, const char *text,
+		    size_t len, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
 	size_t at = 0;
@@ -193,20 +194,21 @@ static bool is_sha256(const char *text)
 }
 
 /* In order, so that none is there twice. */
-static bool comes_after(const struct complete_file *f, const struct complete_file *last)
+static bool comes_after(const struct checkpoint_file *f,
+			const struct checkpoint_file *last)
 {
 	return f->rank > last->rank ||
 	       (f->rank == last->rank && strcmp(f->path, last->path) > 0);
 }
 
-static int read_file(struct complete *c, struct arena *arena, const cJSON *doc, int64_t i,
-		     struct error *err)
+static int read_file(struct checkpoint_manifest *c, struct arena *arena, const cJSON *doc,
+		     int64_t i, struct error *err)
 {
 	const char *path = json_str(doc, "path"), *sum = json_str(doc, "sha256");
 	int64_t rank = json_int(doc, -1, "rank");
-	struct complete_file f = { .rank = (uint32_t)rank,
-				   .path = path,
-				   .size = json_int(doc, -1, "size") };
+	struct checkpoint_file f = { .rank = (uint32_t)rank,
+				     .path = path,
+				     .size = json_int(doc, -1, "size") };
 
 	if (rank < 0 || rank >= c->head.nodes || !path || relpath_check(path, IGNORED) ||
 	    f.size < 0 || f.size > MAX_SIZE || !is_sha256(sum) ||
@@ -219,14 +221,14 @@ static int read_file(struct complete *c, struct arena *arena, const cJSON *doc, 
 	return 0;
 }
 
-int complete_read(struct complete *ret, struct arena *arena, const char *text, size_t len,
-		  struct error *err)
+int checkpoint_read_manifest(struct checkpoint_manifest *ret, struct arena *arena,
+			     const char *text, size_t len, struct error *err)
 {
-	struct complete c = { 0 };
+	struct checkpoint_manifest c = { 0 };
 	int64_t bytes = 0;
 	size_t at = 0, lines = 0;
 
-	if (complete_read_head(&c.head, arena, text, len, err))
+	if (checkpoint_read(&c.head, arena, text, len, err))
 		return -1;
 	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
 		lines++;
@@ -275,8 +277,8 @@ static size_t length_of_name(const char *p, size_t len)
 	return n;
 }
 
-const char *complete_lacks(const struct complete *c, struct arena *arena,
-			   const char *path, const void *metadata, size_t len)
+const char *checkpoint_missing(const struct checkpoint_manifest *c, struct arena *arena,
+			       const char *path, const void *metadata, size_t len)
 {
 	const char *start = metadata, *end = start + len, *slash = strrchr(path, '/');
 	int dir = slash ? (int)(slash - path) + 1 : 0;
@@ -303,9 +305,9 @@ static int by(int64_t a, int64_t b)
 	return a > b ? -1 : a < b;
 }
 
-int complete_compare(const void *a, const void *b)
+int checkpoint_compare(const void *a, const void *b)
 {
-	const struct complete_head *x = a, *y = b;
+	const struct checkpoint *x = a, *y = b;
 	int order = by(x->attempt, y->attempt);
 
 	order = order ? order : by(x->time, y->time);

@@ -1,5 +1,5 @@
-/* recognize.c - the table of libraries, and stamps of their files (runs/recognize.h). */
-#include "runs/recognize.h"
+/* detect.c - the table of libraries, and fingerprints of files (runs/detect.h). */
+#include "runs/detect.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "runs/complete.h"
+#include "runs/checkpoint.h"
 
 static const struct {
 	const char *starts, *ends; /* of the name */
@@ -44,7 +44,7 @@ static bool is_temporary(const char *name)
 	for (size_t i = 0; ends[i]; i++)
 		if (str_ends(name, ends[i]))
 			return true;
-	return !complete_name_ok(name);
+	return !checkpoint_name_valid(name);
 }
 
 static bool has_file(int dir, const char *name, const char *file, struct stat *ret)
@@ -67,7 +67,7 @@ static bool is_row(int dir, const char *name, size_t row, struct stat *ret)
 	return has_file(dir, name, table[row].last, ret);
 }
 
-bool recognize_finished(int dir, const char *name, bool renamed)
+bool detect_finished(int dir, const char *name, bool renamed)
 {
 	struct stat st;
 
@@ -79,7 +79,7 @@ bool recognize_finished(int dir, const char *name, bool renamed)
 	return renamed;
 }
 
-bool recognize_whole(int dir, const char *name, bool renamed)
+bool detect_whole(int dir, const char *name, bool renamed)
 {
 	struct stat st;
 
@@ -100,7 +100,7 @@ static uint64_t hash(const void *data, size_t len, uint64_t h)
 	return h;
 }
 
-bool recognize_is_part(const char *name)
+bool detect_is_part(const char *name)
 {
 	static const char *const none[] = { ".", "..", ".kftrainer", INCOMPLETE };
 
@@ -110,7 +110,7 @@ bool recognize_is_part(const char *name)
 	return true;
 }
 
-bool recognize_is_file(int dir, const char *name, int depth, struct stat *st)
+bool detect_is_file(int dir, const char *name, int depth, struct stat *st)
 {
 	struct stat to;
 
@@ -120,7 +120,7 @@ bool recognize_is_file(int dir, const char *name, int depth, struct stat *st)
 	return S_ISREG(st->st_mode);
 }
 
-static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized *ret)
+static uint64_t fingerprint_of(int dir, const char *name, int depth, struct detected *ret)
 {
 	uint64_t h = hash(name, strlen(name), 0xcbf29ce484222325), sum = 0;
 	const struct dirent *e;
@@ -129,9 +129,9 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 	DIR *list;
 	int fd;
 
-	if (depth > RECOGNIZE_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+	if (depth > DETECT_MAX_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	if (recognize_is_file(dir, name, depth, &st)) {
+	if (detect_is_file(dir, name, depth, &st)) {
 		ns = ns_of(&st);
 		ret->newest = ns > ret->newest ? ns : ret->newest;
 		ret->files++;
@@ -147,25 +147,25 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 		return 0;
 	}
 	while ((e = readdir(list)))
-		if (recognize_is_part(e->d_name))
-			sum += stamp_of(fd, e->d_name, depth + 1, ret);
+		if (detect_is_part(e->d_name))
+			sum += fingerprint_of(fd, e->d_name, depth + 1, ret);
 	closedir(list);
 	return hash(&sum, sizeof(sum), h) | 1;
 }
 
-uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret)
+uint64_t detect_fingerprint(int dir, const char *name, struct detected *ret)
 {
 	struct stat st;
 
-	*ret = (struct recognized){ 0 };
+	*ret = (struct detected){ 0 };
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		if (table[i].last && is_row(dir, name, i, &st))
 			ret->finished = ns_of(&st);
 	ret->incomplete = has_file(dir, name, INCOMPLETE, &st);
-	return stamp_of(dir, name, 0, ret);
+	return fingerprint_of(dir, name, 0, ret);
 }
 
-void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx)
+void detect_each(int dir, void (*each)(void *ctx, const char *name), void *ctx)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;

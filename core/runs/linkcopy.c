@@ -1,5 +1,5 @@
-/* held.c - hard links of a checkpoint (runs/held.h). */
-#include "runs/held.h"
+/* linkcopy.c - copy a checkpoint as hard links (runs/linkcopy.h). */
+#include "runs/linkcopy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "runs/recognize.h"
+#include "runs/detect.h"
 
 static bool link_entry(int from, const char *name, int to, int depth);
 
@@ -17,11 +17,11 @@ static bool link_entry(int from, const char *name, int to, int depth);
 static bool link_all(int from, int to, int depth)
 {
 	DIR *list = from >= 0 ? fdopendir(from) : NULL;
-	bool ok = list && to >= 0 && depth <= RECOGNIZE_DEPTH;
+	bool ok = list && to >= 0 && depth <= DETECT_MAX_DEPTH;
 	const struct dirent *e;
 
 	while (ok && (e = dir_next(list)))
-		if (recognize_is_part(e->d_name))
+		if (detect_is_part(e->d_name))
 			ok = link_entry(from, e->d_name, to, depth);
 	ok = ok && !errno;
 	if (list)
@@ -40,19 +40,19 @@ static bool link_entry(int from, const char *name, int to, int depth)
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
-	if (recognize_is_file(from, name, depth, &st))
+	if (detect_is_file(from, name, depth, &st))
 		return !linkat(from, name, to, name, AT_SYMLINK_FOLLOW);
-	if (!S_ISDIR(st.st_mode)) /* it is not sent, which is said of a link */
+	if (!S_ISDIR(st.st_mode)) /* it is not uploaded, which is logged of a link */
 		return !S_ISLNK(st.st_mode) || !linkat(from, name, to, name, 0);
 	return !mkdirat(to, name, 0700) &&
 	       link_all(openat(from, name, HOW), openat(to, name, HOW), depth + 1);
 }
 
-int held_make(int dir, const char *held, const char *name)
+int linkcopy_create(int dir, const char *copy, const char *name)
 {
-	int fd = mkdirat(dir, held, 0700)
+	int fd = mkdirat(dir, copy, 0700)
 			 ? -1
-			 : openat(dir, held,
+			 : openat(dir, copy,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0 && !link_entry(dir, name, fd, 0)) {
@@ -62,9 +62,9 @@ int held_make(int dir, const char *held, const char *name)
 	return fd;
 }
 
-void held_remove(const char *path, const char *held)
+void linkcopy_remove(const char *path, const char *copy)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)!dir_remove(path_join(&arena, path, held), IGNORED);
+	(void)!dir_remove(path_join(&arena, path, copy), IGNORED);
 }

@@ -1,5 +1,5 @@
-/* asked.c - signals before and after a supervisor has begun (supervise/asked.h). */
-#include "supervise/asked.h"
+/* stopsig.c - handle signals that stop a supervisor (supervise/stopsig.h). */
+#include "supervise/stopsig.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 enum { OPEN_MS = 2000, BY_SIGNAL = 128 };
 
-int asked_next(int signals)
+int stopsig_next(int signals)
 {
 	struct signalfd_siginfo info;
 
@@ -28,7 +28,7 @@ int asked_next(int signals)
 
 static const int stops[] = { SIGTERM, SIGINT, SIGQUIT };
 
-bool asked_to_stop(int signal)
+bool stopsig_is_stop(int signal)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++)
 		if (signal == stops[i])
@@ -36,7 +36,7 @@ bool asked_to_stop(int signal)
 	return false;
 }
 
-bool asked_pending(void)
+bool stopsig_pending(void)
 {
 	sigset_t set;
 
@@ -48,7 +48,7 @@ bool asked_pending(void)
 	return false;
 }
 
-int asked_code(int status, int signal)
+int stopsig_exit_code(int status, int signal)
 {
 	if (WIFSIGNALED(status))
 		return BY_SIGNAL + WTERMSIG(status);
@@ -57,7 +57,7 @@ int asked_code(int status, int signal)
 		       : WEXITSTATUS(status);
 }
 
-int asked_pass_on(int status, int signal)
+int stopsig_forward(int status, int signal)
 {
 	if (!signal || !WIFSIGNALED(status) || WTERMSIG(status) != signal)
 		return 0;
@@ -66,24 +66,24 @@ int asked_pass_on(int status, int signal)
 
 /* The opening of the run directory, which may wait for its server. */
 struct opening {
-	const struct supervise_keeper *keeper;
+	const struct supervise_rundir *rundir;
 	int done, *fd, rc;
 	struct error err;
 };
 
-static void *open_keeper(void *ctx)
+static void *open_rundir(void *ctx)
 {
 	struct opening *o = ctx;
 
-	o->rc = o->keeper->open(o->keeper->ctx, o->fd, &o->err);
+	o->rc = o->rundir->open(o->rundir->ctx, o->fd, &o->err);
 	eventfd_write(o->done, 1);
 	return NULL;
 }
 
-int asked_open(const struct supervise_keeper *keeper, int signals, int *early,
-	       int *ret_fd, struct error *err)
+int stopsig_open_rundir(const struct supervise_rundir *rundir, int signals, int *early,
+			int *ret_fd, struct error *err)
 {
-	struct opening o = { .keeper = keeper, .fd = ret_fd };
+	struct opening o = { .rundir = rundir, .fd = ret_fd };
 	cleanup_fd int done = eventfd(0, EFD_CLOEXEC);
 	struct pollfd p[2] = { { .fd = done, .events = POLLIN },
 			       { .fd = signals, .events = POLLIN } };
@@ -91,15 +91,15 @@ int asked_open(const struct supervise_keeper *keeper, int signals, int *early,
 	pthread_t thread;
 
 	o.done = done;
-	if (thread_start(&thread, open_keeper, &o, err))
+	if (thread_start(&thread, open_rundir, &o, err))
 		return -1;
 	while (!p[0].revents && clock_ms() < until) {
 		int n = 0;
 
 		poll(p, 2, until == INT64_MAX ? -1 : OPEN_MS / 4);
 		if (p[1].revents)
-			n = asked_next(signals);
-		if (asked_to_stop(n) && !*early) {
+			n = stopsig_next(signals);
+		if (stopsig_is_stop(n) && !*early) {
 			*early = n;
 			until = clock_ms() + OPEN_MS;
 		}

@@ -1,5 +1,5 @@
 /* Which checkpoints are complete, and which one is the newest. */
-#include "runs/complete.h"
+#include "runs/checkpoint.h"
 
 #include "tests/unit/base/base_test.h"
 
@@ -49,8 +49,8 @@ TEST(test_names)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		check_int(rows[i].name, complete_name_ok(rows[i].name), rows[i].ok);
-		check_int(rows[i].name, complete_step(rows[i].name), rows[i].step);
+		check_int(rows[i].name, checkpoint_name_valid(rows[i].name), rows[i].ok);
+		check_int(rows[i].name, checkpoint_step(rows[i].name), rows[i].step);
 	}
 }
 
@@ -61,16 +61,16 @@ TEST(test_round_trip)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf out = { .max = 10000 };
 	struct error err = { 0 };
-	struct complete c;
+	struct checkpoint_manifest c;
 
-	if (complete_read(&c, &arena, text, strlen(text), &err))
+	if (checkpoint_read_manifest(&c, &arena, text, strlen(text), &err))
 		fail_msg("%s", err.msg);
-	complete_print_head(&out, &c.head);
+	checkpoint_print(&out, &c.head);
 	for (int64_t i = 0; i < c.head.files; i++)
-		complete_print_file(&out, &c.files[i]);
+		checkpoint_print_file(&out, &c.files[i]);
 	check_text("printed", (const char *)out.data, text);
 	for (size_t len = 0; len < strlen(text); len++)
-		if (!complete_read(&c, &arena, text, len, IGNORED))
+		if (!checkpoint_read_manifest(&c, &arena, text, len, IGNORED))
 			fail_msg("the first %zu bytes are accepted", len);
 }
 
@@ -99,17 +99,19 @@ TEST(test_refused)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
-		struct complete c;
+		struct checkpoint_manifest c;
 
 		check_int(rows[i],
-			  complete_read(&c, &arena, rows[i], strlen(rows[i]), &err), -1);
+			  checkpoint_read_manifest(&c, &arena, rows[i], strlen(rows[i]),
+						   &err),
+			  -1);
 		check_int(rows[i], err.kind, ERR_FORMAT);
 	}
 }
 
 TEST(test_newest)
 {
-	const struct complete_head order[] = {
+	const struct checkpoint order[] = {
 		{ .name = "a", .attempt = 3, .step = 1, .time = 1 },
 		{ .name = "c", .attempt = 2, .step = 100, .time = 9 },
 		{ .name = "d", .attempt = 2, .step = -1, .time = 9 },
@@ -122,7 +124,7 @@ TEST(test_newest)
 
 	for (size_t i = 0; i < N_ELEMENTS(order); i++)
 		for (size_t k = 0; k < N_ELEMENTS(order); k++) {
-			int sign = complete_compare(&order[i], &order[k]);
+			int sign = checkpoint_compare(&order[i], &order[k]);
 
 			check_int(order[i].name, sign < 0 ? -1 : sign > 0,
 				  i < k ? -1 : i > k);
@@ -149,14 +151,14 @@ TEST(test_lacks)
 	};
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
-	struct complete c;
+	struct checkpoint_manifest c;
 
-	if (complete_read(&c, &arena, text, strlen(text), &err))
+	if (checkpoint_read_manifest(&c, &arena, text, strlen(text), &err))
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].metadata,
-			   complete_lacks(&c, &arena, rows[i].path, rows[i].metadata,
-					  strlen(rows[i].metadata)),
+			   checkpoint_missing(&c, &arena, rows[i].path, rows[i].metadata,
+					      strlen(rows[i].metadata)),
 			   rows[i].lacks);
 }
 

@@ -1,5 +1,5 @@
 /* Which entries are finished checkpoints, and how their stamps change. */
-#include "runs/recognize.h"
+#include "runs/detect.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -57,16 +57,16 @@ TEST(test_table)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		put(rows[i].file, str_eq(rows[i].name, "step=8.ckpt") ? "" : "x");
 		check_int(rows[i].file,
-			  recognize_finished(fd, rows[i].name, rows[i].renamed),
+			  detect_finished(fd, rows[i].name, rows[i].renamed),
 			  rows[i].finished);
 	}
-	check_int("in place", recognize_whole(fd, "step=7.ckpt", false), false);
-	check_int("renamed", recognize_whole(fd, "step=7.ckpt", true), true);
-	check_int("written last", recognize_whole(fd, "checkpoint-1", false), true);
-	check_int("more may follow", recognize_whole(fd, "checkpoint-3", false), false);
-	check_int("sharded", recognize_whole(fd, "shard.ckpt", false), true);
+	check_int("in place", detect_whole(fd, "step=7.ckpt", false), false);
+	check_int("renamed", detect_whole(fd, "step=7.ckpt", true), true);
+	check_int("written last", detect_whole(fd, "checkpoint-1", false), true);
+	check_int("more may follow", detect_whole(fd, "checkpoint-3", false), false);
+	check_int("sharded", detect_whole(fd, "shard.ckpt", false), true);
 	assert_int_equal(unlinkat(fd, "shard.ckpt/meta.pt", 0), 0);
-	check_int("... not yet", recognize_whole(fd, "shard.ckpt", false), false);
+	check_int("... not yet", detect_whole(fd, "shard.ckpt", false), false);
 	assert_int_equal(dir_remove(dir, &err), 0);
 	close(fd);
 }
@@ -75,7 +75,7 @@ TEST(test_stamp)
 {
 	struct error err = { 0 };
 	const struct timespec times[] = { { 0 }, { 1700000000, 123456789 } };
-	struct recognized files;
+	struct detected files;
 	uint64_t before;
 
 	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
@@ -84,18 +84,18 @@ TEST(test_stamp)
 	put("c/a", "1");
 	put("c/d/b", "22");
 	put("c/.kftrainer/x", "");
-	before = recognize_stamp(fd, "c", &files);
+	before = detect_fingerprint(fd, "c", &files);
 	check_int("files", files.files, 2);
-	check_int("the same", recognize_stamp(fd, "c", &files) == before, true);
+	check_int("the same", detect_fingerprint(fd, "c", &files) == before, true);
 	put("c/.kftrainer/y", "");
-	check_int("not ours", recognize_stamp(fd, "c", &files) == before, true);
+	check_int("not ours", detect_fingerprint(fd, "c", &files) == before, true);
 	put("c/d/b", "33");
-	check_int("another time", recognize_stamp(fd, "c", &files) == before, false);
+	check_int("another time", detect_fingerprint(fd, "c", &files) == before, false);
 	assert_int_equal(utimensat(fd, "c/a", times, 0), 0);
 	assert_int_equal(utimensat(fd, "c/d/b", times, 0), 0);
-	recognize_stamp(fd, "c", &files);
+	detect_fingerprint(fd, "c", &files);
 	check_int("the last change", files.newest, 1700000000123456789);
-	check_int("none", recognize_stamp(fd, "x", &files) == 0, true);
+	check_int("none", detect_fingerprint(fd, "x", &files) == 0, true);
 	assert_int_equal(dir_remove(dir, &err), 0);
 	close(fd);
 }

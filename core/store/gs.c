@@ -230,7 +230,7 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 		if (!name)
 			return error_set(err, ERR_FORMAT, "gs: object without a name");
 		if (gathering_takes(g, name) &&
-		    add_item(g, item, name, name + g->skip, err))
+		    add_item(g, item, name, gathering_path(g, name), err))
 			return -1;
 	}
 	return 0;

@@ -73,7 +73,7 @@ static int add_entry(struct gathering *g, const char *path, const struct s3_entr
 	struct store_object o = { .size = e->size };
 
 	o.key = arena_strdup(arena, e->key);
-	o.path = o.key + (path - e->key);
+	o.path = arena_strdup(arena, path);
 	set_sum(&o, arena, e->etag);
 	return store_listing_add(g->to, &o, err);
 }
@@ -82,7 +82,9 @@ static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
 	struct gathering *g = ctx;
 
-	return gathering_takes(g, e->key) ? add_entry(g, e->key + g->skip, e, err) : 0;
+	return gathering_takes(g, e->key)
+		       ? add_entry(g, gathering_path(g, e->key), e, err)
+		       : 0;
 }
 
 static int list_below(struct store *s, const char *prefix, struct gathering *g,

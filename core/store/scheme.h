@@ -106,5 +106,10 @@ struct gathering {
  * Count a key. False: skip it; it is not wanted, or a placeholder of a directory ("a/").
  */
 bool gathering_takes(struct gathering *g, const char *key);
+/*
+ * The path of a key below the prefix, in the list's arena. Empty parts are left out, as
+ * by AWS's CLI and in any path of Linux: "a//b" is "a/b".
+ */
+const char *gathering_path(const struct gathering *g, const char *key);
 
 #endif

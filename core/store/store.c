@@ -181,3 +181,14 @@ bool gathering_takes(struct gathering *g, const char *key)
 	return !str_ends(key, "/") && strlen(key) > g->skip &&
 	       (!g->wanted || g->wanted(g->ctx, key, false));
 }
+
+const char *gathering_path(const struct gathering *g, const char *key)
+{
+	char *ret = arena_strdup(&g->to->arena, key + g->skip), *to = ret;
+
+	for (const char *p = ret; *p; p++)
+		if (*p != '/' || (to > ret && to[-1] != '/'))
+			*to++ = *p;
+	*to = 0;
+	return ret;
+}

@@ -199,12 +199,18 @@ for i in range(1005):
 check("moto: more than a page of names that need escaping",
       fetch("s3://buck/pages", {f"{i}&+ x": b"%d" % i for i in range(1005)}, MENV))
 
-NAMES = {"back\\slash/a\\b.txt": b"1", "good": b"2"}
-for k, v in {**NAMES, "a//b": b"3", "x" * 256: b"4"}.items():
+NAMES = {"back\\slash/a\\b.txt": b"1", "good": b"2", "a///b": b"3", "//lead": b"4", "end//": b""}
+WHOLE = {"back\\slash/a\\b.txt": b"1", "good": b"2", "a/b": b"3", "lead": b"4"}
+for k, v in {**NAMES, "x" * 256: b"5"}.items():
     moto.put_object(Bucket="buck", Key="names/" + k, Body=v)
-check("moto: keys with a backslash are names, others are left out", fetch("s3://buck/names", NAMES, MENV))
-check("... and named", "" if (r := run("initialize-dataset", "--uri", "s3://buck/names", "--to", scratch / "to", env=MENV)).text.count("skipped: ") == 2
-      and all(w in r.text for w in ("'a//b'", "x" * 256)) else r.text)
+check("moto: keys with a backslash are names, empty parts are none, others are left out", fetch("s3://buck/names", WHOLE, MENV))
+check("... and named", "" if (r := run("initialize-dataset", "--uri", "s3://buck/names", "--to", scratch / "to", env=MENV)).text.count("skipped: ") == 1
+      and "x" * 256 in r.text and "; 0 B fetched" in r.text else r.text)
+check("... of a prefix that has one", fetch("s3://buck/names/a//", {"b": b"3"}, MENV) or fetch("s3://buck/names//", {"lead": b"4"}, MENV))
+check("... by its own key", fetch("s3://buck/names/a///b", {"b": b"3"}, MENV))
+for k in ("twice/a/b", "twice/a//b"):
+    moto.put_object(Bucket="buck", Key=k, Body=b"1")
+check("... of two keys that are one file, none is taken", fetch("s3://buck/twice", ["lists 'a/b' twice"], MENV, status=1))
 moto.put_object(Bucket="buck", Key="models/one/pytorch_model.bin", Body=b"weights")
 moto.put_object(Bucket="buck", Key="models/one/config.json", Body=b"{}")
 for uri, names, argv in (("models/one/pytorch_model.bin", ["pytorch_model.bin"], ()), ("models/one", ["config.json", "pytorch_model.bin"], ()),
@@ -226,7 +232,7 @@ class Answers(aws.Handler):
 liar = aws.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
 aws.threading.Thread(target=liar.serve_forever, daemon=True).start()
 LIAR = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % liar.server_address[1]}
-for key in ("evil/d/../../../out.txt", "evil/..", "evil//x", "evil//etc/x", "evil/./x", "evil/n\nl",
+for key in ("evil/d/../../../out.txt", "evil/..", "evil//..//x", "evil//../x", "evil/./x", "evil/n\nl",
             "evil/" + "x" * 256, "evil/\ud800"):
     Answers.text = ("<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType><Contents><Key>"
                     + quote(key.encode("utf-8", "surrogatepass")) + "</Key><Size>5</Size></Contents></ListBucketResult>")
@@ -729,6 +735,8 @@ check("gs: no credentials, of a bucket that is not public", fetch("gs://buck/dat
 cloud.public = True
 check("gs: no credentials, of a public one", fetch("gs://buck/data", WANT, GOOGLE))
 check("gs: no object", fetch("gs://buck/none", ["no such object"], GOOGLE, 1))
+cloud.objects |= {"parts//a///b": b"1", "parts///c": b"2"}
+check("gs: a key with empty parts", fetch("gs://buck/parts", {"a/b": b"1", "c": b"2"}, GOOGLE))
 cloud.objects["evil/../../x"] = b"x"
 check("gs: a key that leads outside", fetch("gs://buck/evil", ["invalid file name"], GOOGLE, 1))
 cloud.objects |= {"c#/" + k: v for k, v in SHARP.items()} | {"c/x": b"plain"}

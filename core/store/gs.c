@@ -8,6 +8,9 @@
  * is S3's protocol.
  */
 #include "store/gs.h"
+
+#include <ctype.h>
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -31,6 +34,7 @@ struct store {
 	const char *endpoint, *bucket, *key;
 	struct http_retrier *retrier;
 	struct gs_token *token;
+	struct sigv4_pair payer;
 };
 
 const char *gs_endpoint(struct arena *arena, const struct store_conf *conf)
@@ -42,6 +46,22 @@ const char *gs_endpoint(struct arena *arena, const struct store_conf *conf)
 	if (given && !strstr(given, "://"))
 		return arena_printf(arena, "https://%s", given);
 	return arena_strdup(arena, given ? given : ENDPOINT);
+}
+
+int gs_find_payer(struct sigv4_pair *ret, struct arena *arena,
+		  const struct store_conf *conf, struct error *err)
+{
+	const char *project = store_env(conf, "GOOGLE_CLOUD_QUOTA_PROJECT");
+
+	if (!project || store_env(conf, "ACCESS_KEY_ID"))
+		return 0;
+	for (const char *p = project; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("-.:_", *p))
+			return error_set(err, ERR_INVALID,
+					 "GOOGLE_CLOUD_QUOTA_PROJECT: invalid: expected "
+					 "a project's ID such as my-project-1");
+	*ret = (struct sigv4_pair){ "x-goog-user-project", arena_strdup(arena, project) };
+	return 0;
 }
 
 static void gs_close(struct store *s)
@@ -70,6 +90,8 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 	if (!*uri.host)
 		return error_set(err, ERR_INVALID,
 				 "no bucket: expected gs://BUCKET/PREFIX");
+	if (gs_find_payer(&s->payer, &s->arena, conf, err))
+		return -1;
 	s->bucket = uri.host;
 	s->key = uri.path;
 	s->retrier = store_retrier(&s->arena, conf);
@@ -102,14 +124,18 @@ static int make_call(struct store *s, const struct gs_request *q, struct arena *
 		     struct store_call *ret, struct error *err)
 {
 	cleanup_buf struct buf path = { .max = 64 * 1024 };
-	const char **headers = arena_alloc(arena, 3 * sizeof(*headers));
+	const char **headers = arena_alloc(arena, 4 * sizeof(*headers));
 	const char *token = NULL;
+	size_t n = 0;
 
 	if (gs_token_get(s->token, q->token_refused, arena, &token, err))
 		return error_wrap(err, "gs://%s", s->bucket);
-	headers[0] = "Accept-Encoding: gzip";
+	headers[n++] = "Accept-Encoding: gzip";
 	if (token)
-		headers[1] = arena_printf(arena, "Authorization: Bearer %s", token);
+		headers[n++] = arena_printf(arena, "Authorization: Bearer %s", token);
+	if (s->payer.name)
+		headers[n++] =
+			arena_printf(arena, "%s: %s", s->payer.name, s->payer.value);
 	http_escape(&path, s->bucket);
 	buf_adds(&path, "/o");
 	if (q->name) {
@@ -156,6 +182,8 @@ static int refused(struct store *s, const char *key, int status, const char *bod
 			  key ? "object" : "bucket");
 	else if (status == 401 || status == 403)
 		gs_refused_access(what, source, why, err);
+	else if (status == 400 && strstr(why, "requester pays"))
+		error_set(err, ERR_DENIED, "%s: " GS_NO_PAYER, what);
 	else
 		error_set(err, ERR_IO, "%s: HTTP %d: %.300s", what, status, why);
 	err->code = status;

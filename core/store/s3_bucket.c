@@ -34,7 +34,7 @@ struct s3_bucket {
 	bool google;                     /* of gs:// */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
-	bool pays;                       /* for the requests, if the requester has to */
+	struct sigv4_pair payer;         /* a header: who pays, if the requester has to */
 	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
 	struct gs_token *token; /* in place of them, if set */
@@ -184,13 +184,26 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 	if (style)
 		b->in_host = !strcasecmp(style, "true");
 	b->in_host = b->in_host && is_label(b->name);
+	if (!b->endpoint && str_ends(b->name, "--x-s3"))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "%s: a directory bucket (S3 Express One Zone), which is "
+				 "not supported: copy its objects to a general purpose "
+				 "bucket",
+				 uri_shown(&b->arena, conf->uri));
 	return 0;
 }
 
-/* GDAL's value, or object_store's. */
-static bool is_payer(const char *value)
+/* Of a bucket of AWS: GDAL's value, or object_store's. */
+static int find_payer(struct s3_bucket *b, const struct store_conf *conf,
+		      struct error *err)
 {
-	return value && (!strcasecmp(value, "requester") || !strcasecmp(value, "true"));
+	const char *value = store_env(conf, "AWS_REQUEST_PAYER");
+
+	if (b->google)
+		return gs_find_payer(&b->payer, &b->arena, conf, err);
+	if (value && (!strcasecmp(value, "requester") || !strcasecmp(value, "true")))
+		b->payer = (struct sigv4_pair){ "x-amz-request-payer", "requester" };
+	return 0;
 }
 
 static int setup(struct s3_bucket *b, const struct store_conf *conf, struct error *err)
@@ -208,9 +221,9 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, struct erro
 					   files.profile, &ignored))
 		profile = (struct aws_profile){ 0 };
 	if (find_endpoint(b, conf, &profile, err) ||
-	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
+	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err) ||
+	    find_payer(b, conf, err))
 		return -1;
-	b->pays = !b->google && is_payer(store_env(conf, "AWS_REQUEST_PAYER"));
 	b->retrier = store_retrier(&b->arena, conf);
 	if (b->google && !store_env(conf, "ACCESS_KEY_ID"))
 		b->token = gs_token_new(&cloud);
@@ -317,7 +330,7 @@ bool s3_bucket_signs(const struct s3_bucket *b)
 	return !b->token;
 }
 
-static const struct sigv4_pair *with_payer(struct arena *arena,
+static const struct sigv4_pair *with_payer(const struct s3_bucket *b, struct arena *arena,
 					   const struct sigv4_pair *headers)
 {
 	struct sigv4_pair *ret;
@@ -328,7 +341,7 @@ static const struct sigv4_pair *with_payer(struct arena *arena,
 	ret = arena_alloc(arena, (n + 2) * sizeof(*ret));
 	for (size_t i = 0; i < n; i++)
 		ret[i] = headers[i];
-	ret[n] = (struct sigv4_pair){ "x-amz-request-payer", "requester" };
+	ret[n] = b->payer;
 	return ret;
 }
 
@@ -342,7 +355,8 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 				   .host = a.host,
 				   .path = a.path,
 				   .query = sigv4_query(arena, req->query),
-				   .headers = b->pays ? with_payer(arena, req->headers)
+				   .headers = b->payer.name
+						      ? with_payer(b, arena, req->headers)
 						      : req->headers,
 				   .payload = req->payload,
 				   .region = region,
@@ -516,11 +530,12 @@ static const struct {
 	  "the server expects another region; check REGION" },
 	{ "AllAccessDisabled", ERR_DENIED, "the bucket is disabled" },
 	{ "EntityTooLarge", ERR_LIMIT, "the object is too large for the server" },
+	{ "UserProjectMissing", ERR_DENIED, GS_NO_PAYER },
 	{ "QuotaExceeded", ERR_LIMIT, "the bucket's quota is exceeded" },
 };
 
-static int refused_access(const char *what, const char *source, const struct aws_error *e,
-			  struct error *err)
+static int refused_access(const struct s3_bucket *b, const char *what, const char *source,
+			  const struct aws_error *e, struct error *err)
 {
 	if (!strcmp(source, "no credentials"))
 		return error_set(err, ERR_DENIED,
@@ -530,8 +545,12 @@ static int refused_access(const char *what, const char *source, const struct aws
 				 what);
 	return error_set(err, ERR_DENIED,
 			 "%s: access denied to the credentials of %s: grant "
-			 "s3:ListBucket and s3:GetObject (s3:PutObject to upload)%s%s",
-			 what, source, *e->message ? "; server: " : "", e->message);
+			 "s3:ListBucket and s3:GetObject (s3:PutObject to upload)%s%s%s",
+			 what, source,
+			 b->payer.name ? ""
+				       : "; if the bucket has Requester Pays, set "
+					 "AWS_REQUEST_PAYER=requester",
+			 *e->message ? "; server: " : "", e->message);
 }
 
 static int refused_clock(const char *what, const struct aws_error *e, struct error *err)
@@ -577,7 +596,7 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 
 	if (str_starts(code, "AccessDenied"))
 		return b->google ? gs_refused_access(what, source, e.message, err)
-				 : refused_access(what, source, &e, err);
+				 : refused_access(b, what, source, &e, err);
 	if (!strcmp(code, "RequestTimeTooSkewed"))
 		return refused_clock(what, &e, err);
 	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {

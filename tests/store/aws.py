@@ -113,6 +113,10 @@ class Handler(BaseHTTPRequestHandler):
             item["md5Hash"] = base64.b64encode(hashlib.md5(data).digest()).decode()
         return item
 
+    def unpaid(self):
+        """Has the bucket Requester Pays, and the request names no project?"""
+        return self.server.cloud.payer and self.headers.get("X-Goog-User-Project") != self.server.cloud.payer
+
     def storage(self, rest):
         cloud, query = self.server.cloud, {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}
         bucket, _, name = rest.partition("/o")
@@ -120,6 +124,9 @@ class Handler(BaseHTTPRequestHandler):
         self.note("storage", self.headers.get("Authorization"))
         if not cloud.public and self.headers.get("Authorization") != "Bearer " + cloud.oauth:
             return self.answer(401, json.dumps({"error": {"code": 401, "message": "Anonymous caller"}}))
+        if self.unpaid():
+            return self.answer(400, json.dumps({"error": {"code": 400, "errors": [{"reason": "required"}], "message":
+                                                          "Bucket is a requester pays bucket but no user project provided."}}))
         if bucket != "buck" or (name and name not in cloud.objects):
             return self.answer(404, json.dumps({"error": {"code": 404, "message": "none"}}))
         if not name:
@@ -156,6 +163,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(404, "<Error><Code>NoSuchBucket</Code></Error>", "text/xml")
         if self.headers.get("Authorization") != "Bearer " + cloud.oauth or any(h.lower().startswith("x-amz") for h in self.headers):
             return self.answer(403, "<Error><Code>AccessDenied</Code><Message>Access denied.</Message></Error>", "text/xml")
+        if self.unpaid():
+            return self.answer(400, "<Error><Code>UserProjectMissing</Code></Error>", "text/xml")
         if self.command != "GET" and cloud.scope.endswith("read_only"):
             return self.answer(403, "<Error><Code>AccessDenied</Code><Message>Insufficient scope.</Message></Error>", "text/xml")
         self.note(self.command, name)
@@ -190,7 +199,7 @@ class Handler(BaseHTTPRequestHandler):
 class Cloud:
     def __init__(self, access, secret):
         self.access, self.secret, self.token, self.oauth = access, secret, "the-session-token", "ya29.the-token"
-        self.scope, self.busy = "", 0
+        self.scope, self.busy, self.payer = "", 0, None
         self.asked, self.lasts, self.deny, self.pod = [], 3600, None, "pod-token"
         self.objects, self.public, self.composed, self.parts = {}, False, set(), {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -466,7 +466,8 @@ def requester_pays(h):
 PAYS = KEYS | {"ENDPOINT": Peer(requester_pays).url}
 for uri in "s3://buck/d", "s3://buck/x":
     check(f"s3: the requester pays for {uri}", fetch(uri, {"x": DATA}, PAYS | {"AWS_REQUEST_PAYER": "requester"}))
-    check("... and does not without a word", fetch(uri, ["access denied"], PAYS, status=1))
+    check("... and does not without a word", fetch(uri, ["access denied", "set AWS_REQUEST_PAYER=requester"], PAYS, status=1))
+check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 
 class Bare:

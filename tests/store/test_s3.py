@@ -751,6 +751,13 @@ check("gs: a folder is sent with a token, large files in parts", sends(out, "gs:
 cloud.asked.clear()
 check("... what is there is not sent again, unless its sum is unknown", sends(out, "gs://buck/out/m1", ACCOUNT) or
       ("" if {n for what, n in cloud.asked if what == "PUT"} == cloud.composed else cloud.asked))
+cloud.payer = "example.com:my-project-1"
+PAYS = ACCOUNT | {"GOOGLE_CLOUD_QUOTA_PROJECT": cloud.payer}
+check("gs: Requester Pays: who pays is asked for", fetch("gs://buck/one", ["set GOOGLE_CLOUD_QUOTA_PROJECT to the project"], ACCOUNT, 1) or
+      sends(out, "gs://buck/paid", ACCOUNT, 1, "set GOOGLE_CLOUD_QUOTA_PROJECT to the project"))
+check("... and named", fetch("gs://buck/one", {"one": b"1"}, PAYS) or sends(out, "gs://buck/paid", PAYS) or fetch("gs://buck/paid", SENT, PAYS))
+check("... by a project's ID", fetch("gs://buck/one", ["GOOGLE_CLOUD_QUOTA_PROJECT: invalid"], PAYS | {"GOOGLE_CLOUD_QUOTA_PROJECT": "a\r\nb: c"}, 2))
+cloud.payer = None
 check("gs: an upload without credentials", sends(out, "gs://buck/no", GOOGLE, 1, "GOOGLE_APPLICATION_CREDENTIALS"))
 cloud.oauth = "ya29.another"
 check("gs: an upload to a bucket that is not there", sends(out, "gs://none/x", ACCOUNT, 1, "no such bucket"))

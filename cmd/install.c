@@ -34,6 +34,8 @@ static const struct opt opts_table[] = {
 		 runtimes),
 	OPT_STRS(0, "runtime", "NAME[=IMAGE]", "only this runtime; repeatable",
 		 struct install_opts, what.runtimes),
+	OPT_STRS(0, "runtime-label", "KEY=VALUE", "label for the runtimes; repeatable",
+		 struct install_opts, what.runtime_labels),
 	OPT_BOOL(0, "runtimes-job",
 		 "a Job in place of the runtimes, which it applies: for kubectl, which "
 		 "cannot apply CRDs and objects of their kinds at once",
@@ -54,6 +56,9 @@ static const struct opt opts_table[] = {
 		struct install_opts, what.image),
 	OPT_STR(0, "image-registry", "PREFIX", "registry to pull all other images from",
 		struct install_opts, what.registry),
+	OPT_STR(0, "cache-image", "REF",
+		"image of the caches of torch-distributed-with-cache",
+		struct install_opts, what.cache_image),
 	OPT_BOOL(0, "upstream-images",
 		 "use upstream's initializer images in the runtimes", struct install_opts,
 		 what.upstream_images),

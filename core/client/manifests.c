@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "api/names.h"
 #include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/yaml.h"
 #include "spec/catalog.h"
 #include "spec/input.h"
+#include "spec/job_opts.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
@@ -20,6 +22,7 @@
 #define CACHE_REVIEWERS "kubeflow-trainer-cache-token-review"
 
 #define RUNTIMES_JOB    "kubeflow-trainer-runtimes-installer"
+#define RUNTIME_LABEL   "--runtime-label"
 #define COMPONENT_LABEL "app.kubernetes.io/component"
 
 /* Requires LeaderWorkerSet, and rights in each namespace (cache_namespaces). */
@@ -115,6 +118,57 @@ static void apply_opts(cJSON *doc, const struct manifests_opts *opts)
 		each_string(doc, "image", change_image, opts);
 }
 
+/* The image of the cache that the runtime's initializer creates. */
+static void set_cache_image(cJSON *runtime, const struct manifests_opts *opts)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *job, *c;
+
+	json_each(job, (cJSON *)runtime_jobs(runtime)) {
+		const char *image;
+
+		c = pod_container(rjob_pod_spec(job), DATASET_INITIALIZER);
+		image = podspec_env_value(container_env(c), "CACHE_IMAGE");
+		if (!image)
+			continue;
+		if (opts->cache_image)
+			image = opts->cache_image;
+		else if (opts->registry)
+			image = manifests_image(&arena, image, opts->registry);
+		container_set_env(c, "CACHE_IMAGE", arena_strdup(&arena, image));
+	}
+}
+
+/* The pairs are valid (check_labels()). */
+static void set_labels(cJSON *runtime, const struct opt_strs *labels)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key, *value;
+
+	for (size_t i = 0; i < labels->n; i++)
+		if (!job_pair(&arena, "", labels->list[i], &key, &value, IGNORED))
+			meta_set_label(runtime, key, value);
+}
+
+static int check_labels(const struct opt_strs *labels, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key, *value, *why;
+
+	for (size_t i = 0; i < labels->n; i++) {
+		if (job_pair(&arena, RUNTIME_LABEL, labels->list[i], &key, &value, err))
+			return -1;
+		why = name_key_invalid(key);
+		if (!why)
+			why = name_value_invalid(value);
+		if (why)
+			return error_set(err, ERR_USAGE,
+					 RUNTIME_LABEL ": invalid label '%s': %s",
+					 labels->list[i], why);
+	}
+	return 0;
+}
+
 static const char *image_of(const struct manifests_opts *opts)
 {
 	return opts->image ? opts->image : INSTALL_IMAGE;
@@ -158,6 +212,10 @@ static void set_runtimes_job(cJSON *doc, const struct manifests_opts *opts)
 		add_arg(args, "--upstream-images", "");
 	for (size_t i = 0; i < opts->runtimes.n; i++)
 		add_arg(args, "--runtime=", opts->runtimes.list[i]);
+	for (size_t i = 0; i < opts->runtime_labels.n; i++)
+		add_arg(args, RUNTIME_LABEL "=", opts->runtime_labels.list[i]);
+	if (opts->cache_image)
+		add_arg(args, "--cache-image=", opts->cache_image);
 }
 
 static void set_version(cJSON *doc, const struct manifests_opts *opts)
@@ -342,6 +400,8 @@ static void add_runtime(cJSON *list, cJSON *take_runtime,
 	if (!use_our_cache(take_runtime, image_of(opts)) && !opts->upstream_images)
 		use_our_initializers(take_runtime, image_of(opts));
 	apply_opts(take_runtime, opts);
+	set_cache_image(take_runtime, opts);
+	set_labels(take_runtime, &opts->runtime_labels);
 	cJSON_AddItemToArray(list, take_runtime);
 }
 
@@ -399,6 +459,8 @@ int manifests_build(cJSON **ret, const struct schema *schema,
 					     CLUSTER_RUNTIME_KIND };
 	cleanup_json cJSON *list = cJSON_CreateArray();
 
+	if (check_labels(&opts->runtime_labels, err))
+		return -1;
 	if (opts->parts & INSTALL_CRDS)
 		for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 			cJSON_AddItemToArray(list, schema_crd(schema, kinds[i]));

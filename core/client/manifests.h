@@ -48,6 +48,8 @@ struct manifests_opts {
 	bool strict;          /* add an admission policy for the controller's writes */
 	/* "NAME" or "NAME=IMAGE"; none: all but those with further requirements. */
 	struct opt_strs runtimes;
+	struct opt_strs runtime_labels; /* "KEY=VALUE", set in all runtimes */
+	const char *cache_image;        /* of torch-distributed-with-cache's caches */
 	/*
 	 * Namespaces where CACHE_ACCOUNT may create torch-distributed-with-cache's
 	 * caches.
@@ -56,7 +58,7 @@ struct manifests_opts {
 	bool cache_token_review; /* allow these caches to create TokenReviews */
 };
 
-/* *ret: an array, owned by the caller. ERR_USAGE: an unknown runtime. */
+/* *ret: an array, owned by the caller. ERR_USAGE: an unknown runtime, or no label. */
 MUST_CHECK int manifests_build(cJSON **ret, const struct schema *schema,
 			       const struct manifests_opts *opts, struct error *err);
 

@@ -112,6 +112,40 @@ renamed() {
 		grep -q 'name: mine-tt-controller-manager$' "$scratch/out" && grep -q 'tt-webhook-cert$' "$scratch/out" &&
 		! grep -E 'kubeflow-system|kubeflow-trainer-(controller|config|webhook)' "$scratch/out"
 }
+# values.schema.json has the values of values.yaml, and of those that are open no more than is said here.
+schema() {
+	python3 - core/assets/chart/kftrainer <<-'PYTHON'
+		import json, sys, yaml
+		values = yaml.safe_load(open(sys.argv[1] + "/values.yaml"))
+		schema = json.load(open(sys.argv[1] + "/values.schema.json"))
+		OPEN = {"jobset", "dataCache.lws", "manager.config", "manager.resources", "manager.securityContext", "runtimes.commonLabels"}
+		ADDED = {"global", "enabled"}  # Helm's, and a parent chart's condition
+		def compare(values, schema, path=""):
+		    if not isinstance(values, dict) or not values or path in OPEN:
+		        assert "additionalProperties" not in schema, path
+		        return
+		    assert schema["additionalProperties"] is False, path
+		    assert set(schema["properties"]) == set(values) | (set() if path else ADDED), path
+		    for key, value in values.items():
+		        compare(value, schema["properties"][key], f"{path}.{key}".strip("."))
+		compare(values, schema)
+	PYTHON
+}
+# What upstream's values have beside those that differ: its image and JobSet.
+upstreams_values() {
+	cat >"$scratch/upstream.yaml" <<-END
+		jobset: {install: false, fullnameOverride: jobset}
+		dataCache:
+		  lws: {install: true, fullnameOverride: lws}
+		  cacheImage: {registry: ghcr.io, repository: kubeflow/trainer/data-cache, tag: ""}
+		runtimes:
+		  commonLabels: {trainer.kubeflow.org/webhook-validation: disabled}
+		  installer:
+		    image: {registry: docker.io, repository: alpine, tag: "3.21"}
+		    imagePullSecrets: []
+	END
+	compare -f "$scratch/upstream.yaml" :
+}
 # What the installer Job is given are options that install and uninstall understand.
 jobs_run() {
 	template kubeflow-trainer kubeflow-system --set runtimes.defaultEnabled=true \
@@ -177,6 +211,14 @@ check "... and not the others" has_not 'deepspeed' --set runtimes.torchDistribut
 check "a runtime's image" has '--runtime=mlx-distributed=ghcr.io/kubeflow/trainer/mlx-runtime:v2$' \
 	--set runtimes.mlxDistributed.enabled=true,runtimes.mlxDistributed.image.tag=v2
 check "all runtimes: those of install" jobs_run
+check "labels of runtimes" has '--runtime-label=team=a$' --set runtimes.torchDistributed.enabled=true,runtimes.commonLabels.team=a
+check "... those of every object, too" has '--runtime-label=team=b$' --set runtimes.torchDistributed.enabled=true,commonLabels.team=b
+check "... is validation of them" has '--runtime-label=trainer.kubeflow.org/webhook-validation=enabled$' \
+	--set runtimes.torchDistributed.enabled=true,runtimes.commonLabels=null
+check "pull secrets of the installer, beside the image's" has '^ *- name: second$' \
+	--set 'runtimes.torchDistributed.enabled=true,image.pullSecrets[0].name=first,runtimes.installer.imagePullSecrets[0].name=second'
+check "another image of the installer is refused" refused "runtimes.installer.image: the runtimes are installed by kftrainer's" \
+	--set runtimes.torchDistributed.enabled=true,runtimes.installer.image.registry=m.example
 check "dataCache: no rights unless asked for" has_not 'cache-initializer'
 check "... those of install, in these namespaces" compare --set 'dataCache.enabled=true,dataCache.namespaces={a,b}' : \
 	--cache-namespace a --cache-namespace b
@@ -185,6 +227,17 @@ check "... those of install" compare --set 'dataCache.enabled=true,dataCache.tok
 	--cache-namespace a --cache-namespace b --cache-token-review
 check "... and the runtime" has '--runtime=torch-distributed-with-cache$' \
 	--set dataCache.enabled=true,dataCache.runtimes.torchDistributedWithCache.enabled=true
+check "... and the caches' image" has '--cache-image=m.example/kubeflow/trainer/data-cache:latest$' \
+	--set dataCache.enabled=true,dataCache.runtimes.torchDistributedWithCache.enabled=true,dataCache.cacheImage.registry=m.example
+check "... not without the rights" refused 'needs the rights that dataCache.enabled=true gives' \
+	--set dataCache.runtimes.torchDistributedWithCache.enabled=true
+check "dataCache.lws.install=true is refused" refused 'LeaderWorkerSet is not part of this chart' --set dataCache.enabled=true,dataCache.lws.install=true
+check "the schema has the values" schema
+check "upstream's values" upstreams_values
+check "a value that does not exist is refused" refused "additional properties 'replica' not allowed" --set manager.replica=3
+check "... of another chart" refused "additional properties 'tolerations' not allowed" --set 'tolerations[0].operator=Exists'
+check "... of the workers" refused "additional properties 'job' not allowed" --set manager.config.controller.groupKindConcurrency.job=1
+check "... but resources, and what parent charts set" has 'nvidia.com/gpu: 1' --set 'manager.resources.limits.nvidia\.com/gpu=1,global.x=1,enabled=true'
 check "jobset.install=true is refused" refused 'JobSet is not part of this chart' --set jobset.install=true
 check "leases of another namespace are refused" refused 'own namespace only' \
 	--set manager.config.leaderElection.resourceNamespace=other

@@ -135,8 +135,11 @@ check "the image is this version's" prints "container()['image'] == 'kftrainer:$
 check "--image: controller and initializers" prints "container()['image'] == 'r.example/k:1' and {i for i, c in $initializers} == {'r.example/k:1'}" --image r.example/k:1
 check "initializers are commands of ours" prints "[c for i, c in $initializers][:2] == [['initialize-dataset'], ['initialize-model']]"
 check "--upstream-images" prints "{(i, str(c)) for i, c in $initializers} == {('ghcr.io/kubeflow/trainer/%s-initializer:latest' % x, 'None') for x in ('dataset', 'model')}" --upstream-images
+cache_image='docs[0]["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"]'
 check "--image-registry: every image" prints 'all(i.startswith("m.example:5000/x/") and i.count("m.example") == 1 and "ghcr.io" not in i and "nvcr.io" not in i for i in images(docs)) and
 	"m.example:5000/x/pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime" in images(docs) and "m.example:5000/x/nvidia/jax:25.10-py3" in images(docs)' --image-registry m.example:5000/x/
+check "... and of the caches" prints "$cache_image == 'm.example/kubeflow/trainer/data-cache:latest'" --runtime torch-distributed-with-cache --image-registry m.example
+check "--cache-image: as given" prints "$cache_image == 'c.example/x:1'" --runtime torch-distributed-with-cache --image-registry m.example --cache-image c.example/x:1
 check "... but that of --image" prints 'container()["image"] == "r.example/k:1"' --image-registry m.example --image r.example/k:1
 check "--namespace: everywhere" prints 'namespaces(docs) == {"elsewhere"} and one("Namespace")["metadata"]["name"] == "elsewhere"' --namespace elsewhere
 check "--crds: three" prints 'kinds == ["CustomResourceDefinition"] * 3' --crds
@@ -162,6 +165,11 @@ check "--cache-token-review: the accounts of each may create reviews, nothing el
 	and [s["name"] for d in docs if d["kind"] == "ClusterRoleBinding" for s in d["subjects"]] ==
 	["system:serviceaccounts:a", "system:serviceaccounts:b"]' \
 	--runtime torch-distributed-with-cache --cache-namespace a --cache-namespace b --cache-token-review
+check "--runtime-label: every runtime, over its own" prints 'all(d["metadata"]["labels"].items() >= {("team", "a"), ("trainer.kubeflow.org/webhook-validation", "enabled")} for d in docs) and len(docs) == 13' \
+	--runtimes --runtime-label team=a --runtime-label trainer.kubeflow.org/webhook-validation=enabled
+check "... by the Job" prints 'docs[-1]["spec"]["template"]["spec"]["containers"][0]["args"][-2:] == ["--runtime-label=team=a", "--cache-image=c"]' \
+	--runtimes-job --runtime-label team=a --cache-image c
+check "... that is no label" refuses "runtime-label: invalid label 'team=a b': must be empty or consist" install --runtime-label 'team=a b' -o yaml
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
 check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"

@@ -167,29 +167,27 @@ static int no_such_job(struct loader *l, struct error *err)
 	const struct kube_ref all = { TRAINER_API_VERSION, TRAINJOB_KIND, l->v->ns,
 				      NULL };
 	const struct kube_select select = { .meta_only = true };
-	struct names *names = xcalloc(1, sizeof(*names));
-	const struct kube_sink sink = { .on_item = add_name, .ctx = names };
+	struct names *names;
+	struct kube_sink sink = { .on_item = add_name };
 	struct error unused = { 0 };
 	const char *hint = "";
 
 	if (strstr(err->msg, "could not find the requested resource"))
-		error_set(err, ERR_NOT_FOUND,
-			  "Kubeflow Trainer is not installed in this cluster: run "
-			  "'kftrainer install'");
-	else if (!kube_list(l->k, &all, &select, &sink, NULL, &unused) && names->n)
+		return error_set(err, ERR_NOT_FOUND,
+				 "Kubeflow Trainer is not installed in this cluster: run "
+				 "'kftrainer install'");
+	sink.ctx = names = xcalloc(1, sizeof(*names));
+	if (!kube_list(l->k, &all, &select, &sink, NULL, &unused) && names->n)
 		hint = nearest_hint(&names->arena, l->v->name, names->list);
+	if (!*hint && names->n)
+		hint = arena_printf(&names->arena,
+				    "; list its jobs with 'kftrainer get%s'",
+				    kube_jobs_named(l->k, &names->arena, l->v->ns));
+	else if (!*hint && !unused.kind)
+		hint = ", which has no TrainJobs";
 	if (*hint)
 		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
 			  l->v->name, l->v->ns, hint);
-	else if (names->n || !unused.kind)
-		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
-			  l->v->name, l->v->ns,
-			  names->n ? arena_printf(&names->arena,
-						  "; list its jobs with 'kftrainer "
-						  "get%s'",
-						  kube_jobs_named(l->k, &names->arena,
-								  l->v->ns))
-				   : ", which has no TrainJobs");
 	arena_clear(&names->arena);
 	free(names);
 	return -1;

@@ -259,6 +259,7 @@ by_kubectl() { trainer install --crds --runtimes-job --image i.example/kftrainer
 cluster_up
 missing() { fails "the server could not find the requested resource; Kubeflow Trainer is not installed in this cluster: run 'kftrainer install'" "$@"; }
 check "without the CRDs, commands say that they are missing" eval 'missing get && missing get a && missing wait a && missing submit --runtime torch-distributed -- true'
+check "... so does why" fails 'Kubeflow Trainer is not installed in this cluster: run .kftrainer install' why a
 check "nothing there: all is created" installs
 check "... every object" became created 38
 check "... and the CRDs are served" kc get trainjobs,trainingruntimes,clustertrainingruntimes -A

@@ -115,7 +115,7 @@ static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 
 static void drop_listed(void *ctx)
 {
-	struct loader *l = ctx;
+	const struct loader *l = ctx;
 
 	view_truncate(l->v, l->kind, l->kept);
 }
@@ -508,9 +508,7 @@ static int add_to_node(void *ctx, cJSON *take_obj, struct error *err)
 
 static void forget_requests(void *ctx)
 {
-	struct loader *l = ctx;
-
-	nodes_forget(l->v->nodes, "", true);
+	nodes_forget(((struct loader *)ctx)->v->nodes, "", true);
 }
 
 /* Count the requests of the pods of all namespaces on their nodes. */

@@ -20,7 +20,7 @@ SANOUT  := build/san
 AOUT    := build/aarch64
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base crypto net cloud pack arrow api logtext kube store registry trainer convert plugins spec why client ui manager jobs apiserver kubelet local machine cache mpi supervise runs story gpu nodecheck assets cmd
+ROOMS         := base crypto net cloud pack arrow api logtext kube store registry trainer convert plugins spec why client ui manager jobs apiserver kubelet local machine cache mpi supervise runs history gpu nodecheck assets cmd
 NEEDS_crypto  := base
 NEEDS_net     := crypto base
 NEEDS_cloud   := net crypto base
@@ -47,12 +47,12 @@ NEEDS_cache   := store cloud arrow net crypto base
 NEEDS_mpi     := net crypto base
 NEEDS_supervise := trainer pack net crypto api base
 NEEDS_runs    := store cloud pack net crypto base
-NEEDS_story   := runs local kubelet jobs apiserver trainer logtext store cloud pack net crypto api assets base
+NEEDS_history := runs local kubelet jobs apiserver trainer logtext store cloud pack net crypto api assets base
 NEEDS_gpu     := base
 NEEDS_nodecheck := net crypto base
 NEEDS_assets  :=
 NEEDS_apiserver := trainer net crypto api assets base
-NEEDS_cmd     := story ui machine manager local kubelet jobs apiserver client why convert spec cache mpi supervise runs gpu nodecheck registry store cloud pack kube plugins trainer logtext arrow net crypto api assets base
+NEEDS_cmd     := history ui machine manager local kubelet jobs apiserver client why convert spec cache mpi supervise runs gpu nodecheck registry store cloud pack kube plugins trainer logtext arrow net crypto api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
@@ -296,7 +296,7 @@ sim:
 	@tests/sim/run --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := story ui machine gpu nodecheck cache arrow mpi supervise runs client why spec manager kube registry store cloud local kubelet jobs apiserver pack plugins convert trainer logtext net crypto api assets base
+FUZZED  := history ui machine gpu nodecheck cache arrow mpi supervise runs client why spec manager kube registry store cloud local kubelet jobs apiserver pack plugins convert trainer logtext net crypto api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -273,13 +273,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				   .follow = opts->watch,
 				   .pick = opts->all ? "--all-namespaces" : NULL };
 	struct where_opts where = opts->where;
-	cleanup_story struct story *story = NULL;
+	cleanup_history struct history *history = NULL;
 	struct showing s = { .opts = opts };
 	int rc;
 
 	if (argc > 1)
 		return error_set(err, ERR_USAGE, "specify at most one job");
-	if (from_open(&story, &from, &where, &argc, &argv, err) ||
+	if (from_open(&history, &from, &where, &argc, &argv, err) ||
 	    refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &where, err))
 		return -1;
 	s.name = argv[0];

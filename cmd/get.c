@@ -272,13 +272,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 					   : opts->selector ? "--selector"
 							    : NULL };
 	struct where_opts where = opts->where;
-	cleanup_story struct story *story = NULL;
+	cleanup_history struct history *history = NULL;
 	struct getting g = { .opts = opts };
 	int rc;
 
 	if (claims_asked(argv))
 		return show_claims(opts, argv, err);
-	if (from_open(&story, &from, &where, &argc, &argv, err) ||
+	if (from_open(&history, &from, &where, &argc, &argv, err) ||
 	    check(opts, argc, err) || refer_jobs(argv, err) ||
 	    where_connect(&k, &g.ns, &arena, &where, err))
 		return -1;

@@ -199,10 +199,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				   .follow = opts->follow };
 	struct where_opts where = opts->where;
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_story struct story *story = NULL;
+	cleanup_history struct history *history = NULL;
 	cleanup_kube struct kube *k = NULL;
 
-	if (from_open(&story, &from, &where, &argc, &argv, err))
+	if (from_open(&history, &from, &where, &argc, &argv, err))
 		return -1;
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "specify one job");

@@ -47,7 +47,7 @@ struct opening {
 
 struct page {
 	struct opening opening;
-	struct story *story;
+	struct history *history;
 };
 
 static int write_file(struct opening *o, const char *url, struct error *err)
@@ -117,7 +117,7 @@ static void on_ready(void *ctx, const char *url)
 
 static int fetch_logs(void *ctx, const char *name, struct error *err)
 {
-	return story_logs(((struct page *)ctx)->story, name, err);
+	return history_logs(((struct page *)ctx)->history, name, err);
 }
 
 /* As of --from: with the rights of this user, not with those of the job. */
@@ -125,9 +125,9 @@ static int read_history(void *ctx, const char *run_dir,
 			void (*each)(void *arg, const cJSON *report), void *arg,
 			struct error *err)
 {
-	const struct story_conf conf = { .uri = run_dir, .env = env_variable };
+	const struct history_conf conf = { .uri = run_dir, .env = env_variable };
 
-	return story_reports(&conf, each, arg, err);
+	return history_reports(&conf, each, arg, err);
 }
 
 static void on_fault(const char *uri, const char *why)
@@ -148,17 +148,17 @@ static int serve(struct page *page, const struct page_opts *opts, struct error *
 	char **names = NULL;
 	int n = 0;
 
-	if (from_open(&page->story, &from, &where, &n, &names, err) ||
+	if (from_open(&page->history, &from, &where, &n, &names, err) ||
 	    where_connect(&k, &conf.ns, &arena, &where, err))
 		return -1;
 	conf.kube = k;
-	if (opts->all || page->story)
+	if (opts->all || page->history)
 		conf.ns = NULL;
 	if (kube_is_inside(k))
 		conf.reports = state_metrics_each;
 	else
 		conf.history = read_history;
-	if (page->story) {
+	if (page->history) {
 		conf.read_only = true;
 		conf.logs = fetch_logs;
 	}
@@ -176,7 +176,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	rc = serve(&page, opts, err);
 	if (*page.opening.path)
 		unlink(page.opening.path);
-	story_close(page.story);
+	history_close(page.history);
 	return rc ? -1 : EXIT_OK;
 }
 

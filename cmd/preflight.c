@@ -15,7 +15,7 @@
 #include "gpu/discover.h"
 #include "gpu/expect.h"
 #include "gpu/preflight.h"
-#include "net/meeting.h"
+#include "net/rendezvous.h"
 
 struct preflight_opts {
 	const char *checks, *expect, *leader, *job_key;
@@ -67,9 +67,9 @@ static const struct opt opts_table[] = {
 	OPT_BOOL(0, "warn", "exit with 0 whatever is found", struct preflight_opts, warn),
 	OPT_INT(0, "nodes", "N",
 		"number of nodes of the job; adds links, and an all-reduce over them",
-		struct preflight_opts, nodes, 2, MEETING_MAX),
+		struct preflight_opts, nodes, 2, RENDEZVOUS_MAX),
 	OPT_INT(0, "node-rank", "R", "rank of this node (default: JOB_COMPLETION_INDEX)",
-		struct preflight_opts, node_rank, 0, MEETING_MAX - 1),
+		struct preflight_opts, node_rank, 0, RENDEZVOUS_MAX - 1),
 	OPT_STR(0, "leader", "HOST:PORT", "with --nodes: address of node rank 0",
 		struct preflight_opts, leader),
 	OPT_STR(0, "job-key", "FILE", "with --nodes: secret that the job's nodes share",
@@ -189,7 +189,7 @@ static int read_expect(cJSON **ret, const char *path, struct error *err)
 /* ---- the job's other nodes ------------------------------------------------------------ */
 
 struct together {
-	struct meeting meeting;
+	struct rendezvous rendezvous;
 	int64_t check_ms;
 	char host[LEADER_SIZE];
 	bool open;
@@ -199,10 +199,10 @@ struct together {
 static int meet_again(struct together *t, const cJSON *hello, cJSON **ret,
 		      struct error *err)
 {
-	if (t->meeting.rank)
-		return meeting_send(&t->meeting, 0, hello, err);
-	for (uint32_t i = 1; i < t->meeting.n; i++)
-		if (meeting_receive(&t->meeting, i, &ret[i], IGNORED))
+	if (t->rendezvous.rank)
+		return rendezvous_send(&t->rendezvous, 0, hello, err);
+	for (uint32_t i = 1; i < t->rendezvous.n; i++)
+		if (rendezvous_receive(&t->rendezvous, i, &ret[i], IGNORED))
 			ret[i] = NULL;
 	return 0;
 }
@@ -213,25 +213,25 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 	int64_t now = clock_ms();
 
 	/* Rank 0 needs up to check_ms to wait for the others, and again for the check. */
-	t->meeting.deadline = now + t->check_ms * (t->meeting.rank ? 2 : 1);
+	t->rendezvous.deadline = now + t->check_ms * (t->rendezvous.rank ? 2 : 1);
 	if (t->open)
 		return meet_again(t, hello, ret, err);
-	if (meeting_open(&t->meeting, hello, ret, err))
+	if (rendezvous_open(&t->rendezvous, hello, ret, err))
 		return -1;
 	t->open = true;
-	if (!t->meeting.rank)
-		t->meeting.deadline = clock_ms() + t->check_ms;
+	if (!t->rendezvous.rank)
+		t->rendezvous.deadline = clock_ms() + t->check_ms;
 	return 0;
 }
 
 static int job_tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
-	return meeting_send(&((struct together *)ctx)->meeting, rank, doc, err);
+	return rendezvous_send(&((struct together *)ctx)->rendezvous, rank, doc, err);
 }
 
 static int job_hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
-	return meeting_receive(&((struct together *)ctx)->meeting, rank, ret, err);
+	return rendezvous_receive(&((struct together *)ctx)->rendezvous, rank, ret, err);
 }
 
 /* Pods of a job are numbered: rank 2 beside "j-node-0-0.j" is "j-node-0-2.j". */
@@ -283,8 +283,8 @@ static int read_leader(struct together *t, const char *text, struct error *err)
 		return error_set(err, ERR_USAGE,
 				 "--leader: invalid address '%s': want HOST:PORT", text);
 	snprintf(t->host, sizeof(t->host), "%.*s", (int)(colon - text), text);
-	t->meeting.host = t->host;
-	t->meeting.port = (int)port;
+	t->rendezvous.host = t->host;
+	t->rendezvous.port = (int)port;
 	return 0;
 }
 
@@ -293,7 +293,7 @@ static int read_rank(int64_t *ret, const struct preflight_opts *opts, struct err
 	const char *index = getenv("JOB_COMPLETION_INDEX");
 
 	*ret = opts->node_rank;
-	if (!opts->node_rank && index && str_int(ret, index, 0, MEETING_MAX - 1, err))
+	if (!opts->node_rank && index && str_int(ret, index, 0, RENDEZVOUS_MAX - 1, err))
 		return error_wrap(err, "JOB_COMPLETION_INDEX");
 	if (*ret >= opts->nodes)
 		return error_set(err, ERR_USAGE,
@@ -312,15 +312,15 @@ static int read_job(struct together *t, struct preflight_job *job,
 			err, ERR_USAGE,
 			"--nodes requires --leader HOST:PORT and --job-key FILE");
 	if (read_rank(&rank, opts, err) || read_leader(t, opts->leader, err) ||
-	    read_key(t->meeting.key, opts->job_key, err))
+	    read_key(t->rendezvous.key, opts->job_key, err))
 		return -1;
-	t->meeting.n = (uint32_t)opts->nodes;
-	t->meeting.rank = (uint32_t)rank;
-	t->meeting.refused = refused;
+	t->rendezvous.n = (uint32_t)opts->nodes;
+	t->rendezvous.rank = (uint32_t)rank;
+	t->rendezvous.refused = refused;
 	t->check_ms = opts->deadline_ms ? opts->deadline_ms : DEADLINE_MS;
 	*job = (struct preflight_job){
-		.n = t->meeting.n,
-		.rank = t->meeting.rank,
+		.n = t->rendezvous.n,
+		.rank = t->rendezvous.rank,
 		.call_ms = opts->timeout_ms ? opts->timeout_ms : NCCL_MS,
 		.open = job_open,
 		.tell = job_tell,
@@ -339,8 +339,8 @@ static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
 	preflight_nodes_local(p, &opts->node);
 	if (opts->nodes && is_numbered(t->host))
 		preflight_nodes_job(p, &opts->node,
-				    &(struct preflight_together){ &t->meeting, job_name,
-								  job_open, t });
+				    &(struct preflight_together){
+					    &t->rendezvous, job_name, job_open, t });
 	else if (opts->nodes && !p->only)
 		preflight_report(
 			p,
@@ -408,7 +408,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	p.expect = expect;
 	check_nodes(&p, opts, &together);
 	code = (int)preflight_run(&p);
-	meeting_close(&together.meeting);
+	rendezvous_close(&together.rendezvous);
 	if (to.worst) /* `why` and events show it, if this is an init container */
 		termination_message(to.words);
 	return opts->warn ? 0 : code;

@@ -1,4 +1,4 @@
-/* preflight_nodes.c - rows of node checks, and the job's meeting for them (preflight_nodes.h). */
+/* preflight_nodes.c - rows of node checks, and the job's rendezvous for them (preflight_nodes.h). */
 #include "cmd/preflight_nodes.h"
 
 #include <stdlib.h>
@@ -79,14 +79,14 @@ void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts
 
 /* ---- the job ---- */
 
-static int tell(void *meeting, uint32_t rank, const cJSON *doc, struct error *err)
+static int tell(void *rendezvous, uint32_t rank, const cJSON *doc, struct error *err)
 {
-	return meeting_send(meeting, rank, doc, err);
+	return rendezvous_send(rendezvous, rank, doc, err);
 }
 
-static int hear(void *meeting, uint32_t rank, cJSON **ret, struct error *err)
+static int hear(void *rendezvous, uint32_t rank, cJSON **ret, struct error *err)
 {
-	return meeting_receive(meeting, rank, ret, err);
+	return rendezvous_receive(rendezvous, rank, ret, err);
 }
 
 static void check_links(struct preflight *p, const struct preflight_together *t,
@@ -134,12 +134,12 @@ void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *
 			 const struct preflight_together *t)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct nodecheck_peers peers = { .n = t->meeting->n,
-					 .rank = t->meeting->rank,
+	struct nodecheck_peers peers = { .n = t->rendezvous->n,
+					 .rank = t->rendezvous->rank,
 					 .port = o->port ? (int)o->port : TRAINER_PORT,
 					 .tell = tell,
 					 .hear = hear,
-					 .ctx = t->meeting };
+					 .ctx = t->rendezvous };
 	struct nodecheck c = begin(p);
 
 	peers.names = arena_alloc(&arena, peers.n * sizeof(*peers.names));

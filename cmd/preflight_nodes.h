@@ -6,7 +6,7 @@
 
 #include "base/opt.h"
 #include "gpu/preflight.h"
-#include "net/meeting.h"
+#include "net/rendezvous.h"
 
 struct preflight_node_opts {
 	struct opt_strs mounts;
@@ -27,9 +27,9 @@ void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts
 
 /* The job's names, then, once open() has connected the nodes, links between them. */
 struct preflight_together {
-	struct meeting *meeting;
+	struct rendezvous *rendezvous;
 	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);
-	/* ret: as of meeting_open() */
+	/* ret: as of rendezvous_open() */
 	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
 	void *ctx;
 };

@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "cmd/ui/out.h"
-#include "story/story.h"
+#include "history/history.h"
 #include "trainer/progress.h"
 #include "trainer/progress_line.h"
 
@@ -102,13 +102,13 @@ static int show(const cJSON *runs, const struct runs_opts *opts, struct error *e
 
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
-	struct story_conf conf = { .env = env_variable };
+	struct history_conf conf = { .env = env_variable };
 	cleanup_json cJSON *runs = NULL;
 
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "specify the URI of run directories");
 	conf.uri = argv[0];
-	if (stop_setup(err) || story_list(&runs, &conf, err))
+	if (stop_setup(err) || history_list(&runs, &conf, err))
 		return -1;
 	if (!runs->child)
 		cmd_complain("runs", "no runs in %s", argv[0]);

@@ -390,7 +390,7 @@ static void find_code(struct submit_opts *opts)
 
 static int submit(struct submit_opts *opts, struct error *err)
 {
-	cleanup_story_origin struct story_origin origin = { 0 };
+	cleanup_history_origin struct history_origin origin = { 0 };
 	cleanup_workspace_pack struct workspace_pack pack = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
 	const struct reporter to = cmd_reporter("submit");

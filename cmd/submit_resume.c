@@ -89,7 +89,7 @@ static int check_secrets(const struct job_opts *job, const cJSON *tj,
 }
 
 /* The archive of the run, unless the job has it from a URI, or --workspace replaces it. */
-static int use_code(const struct story_origin *o, struct workspace_opts *w,
+static int use_code(const struct history_origin *o, struct workspace_opts *w,
 		    const struct reporter *to, struct error *err)
 {
 	char digest[DIGEST_HEX_SIZE];
@@ -116,15 +116,15 @@ static int use_code(const struct story_origin *o, struct workspace_opts *w,
 	return 0;
 }
 
-int submit_resume(struct story_origin *ret, struct job_opts *job,
+int submit_resume(struct history_origin *ret, struct job_opts *job,
 		  struct workspace_opts *w, const struct reporter *to, struct error *err)
 {
-	const struct story_conf conf = { .uri = job->run_dir, .env = env_variable };
+	const struct history_conf conf = { .uri = job->run_dir, .env = env_variable };
 	cJSON *tj;
 
 	if (!w->from)
 		return 0;
-	if (story_origin(ret, &conf, err))
+	if (history_origin(ret, &conf, err))
 		return error_wrap(err, "--resume");
 	tj = ret->trainjob;
 	if (check_secrets(job, tj, to, err) || use_code(ret, w, to, err))

@@ -5,10 +5,10 @@
 #define CMD_SUBMIT_RESUME_H
 
 #include "base/arena.h"
+#include "history/history.h"
 #include "spec/job_opts.h"
 #include "spec/reporter.h"
 #include "spec/workspace_pack.h"
-#include "story/story.h"
 
 /* Options that a run directory replaces are ERR_USAGE; words after "--" become --arg. */
 MUST_CHECK int submit_resume_check(struct job_opts *job, const struct workspace_opts *w,
@@ -17,9 +17,9 @@ MUST_CHECK int submit_resume_check(struct job_opts *job, const struct workspace_
 
 /*
  * Read the run w->from, if there is one, into `ret`, which both then refer to. ERR_USAGE:
- * values of variables are not stored, and no option has them. Others of story_origin().
+ * values of variables are not stored, and no option has them. Others of history_origin().
  */
-MUST_CHECK int submit_resume(struct story_origin *ret, struct job_opts *job,
+MUST_CHECK int submit_resume(struct history_origin *ret, struct job_opts *job,
 			     struct workspace_opts *w, const struct reporter *to,
 			     struct error *err);
 

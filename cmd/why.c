@@ -116,10 +116,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct why_opts *opts = values;
 	const struct from from = { .uri = opts->from, .logs = true };
 	struct where_opts where = opts->where;
-	cleanup_story struct story *story = NULL;
+	cleanup_history struct history *history = NULL;
 	int code = EXIT_OK;
 
-	if (from_open(&story, &from, &where, &argc, &argv, err))
+	if (from_open(&history, &from, &where, &argc, &argv, err))
 		return -1;
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");

@@ -20,7 +20,7 @@
 #include "trainer/supervise_spec.h"
 #include "trainer/trainjob.h"
 
-#define MEETING_PORT "29400"
+#define RENDEZVOUS_PORT "29400"
 /* Not those that need NVIDIA's libraries of the image: they may be of Python packages. */
 #define GPU_CHECKS ",devices,health,memory,bandwidth,peers"
 #define WAIT       "10m" /* for the other nodes, whose images may be pulled first */
@@ -96,7 +96,7 @@ static cJSON *command_of(struct info *info, const cJSON *tj, const struct pod_se
 	if (has_links(info, tj, ps)) {
 		add_number(info, words, "--nodes", pod_set_count(ps));
 		add_option(words, "--leader",
-			   arena_printf(&info->arena, "%s:" MEETING_PORT,
+			   arena_printf(&info->arena, "%s:" RENDEZVOUS_PORT,
 					info_lead_host(info)));
 		add_option(words, "--job-key", SUPERVISE_KEY_PATH);
 		add_option(words, "--deadline", WAIT);

@@ -22,30 +22,30 @@ static int check(const struct from *from, const struct where_opts *where,
 	return stop_setup(err);
 }
 
-int from_open(struct story **ret, const struct from *from, struct where_opts *where,
+int from_open(struct history **ret, const struct from *from, struct where_opts *where,
 	      int *names_n, char ***names, struct error *err)
 {
-	const struct story_conf conf = { .uri = from->uri,
-					 .env = env_variable,
-					 .name = *names_n == 1 ? **names : NULL,
-					 .all = from->all || *names_n > 1,
-					 .on_fault = from->on_fault };
+	const struct history_conf conf = { .uri = from->uri,
+					   .env = env_variable,
+					   .name = *names_n == 1 ? **names : NULL,
+					   .all = from->all || *names_n > 1,
+					   .on_fault = from->on_fault };
 
 	*ret = NULL;
 	if (!from->uri)
 		return 0;
 	if (check(from, where, err))
 		return -1;
-	if (story_open(ret, &conf, err))
+	if (history_open(ret, &conf, err))
 		return error_wrap(err, "--from");
 	where->local = true;
-	where->ns = story_namespace(*ret, *names_n ? **names : NULL);
-	where->from = story_option(*ret);
+	where->ns = history_namespace(*ret, *names_n ? **names : NULL);
+	where->from = history_option(*ret);
 	if (!*names_n && !from->all) {
-		*names = story_names(*ret);
+		*names = history_names(*ret);
 		*names_n = 1;
 	}
-	if (from->logs && *names_n == 1 && story_logs(*ret, **names, err))
+	if (from->logs && *names_n == 1 && history_logs(*ret, **names, err))
 		return error_wrap(err, "--from");
 	return 0;
 }

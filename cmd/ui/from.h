@@ -1,12 +1,12 @@
 /*
  * from.h - the option --from of commands about jobs: run directories in place of a cluster
- * (story/story.h).
+ * (history/history.h).
  */
 #ifndef CMD_FROM_H
 #define CMD_FROM_H
 
 #include "cmd/ui/cluster.h"
-#include "story/story.h"
+#include "history/history.h"
 
 #define FROM_OPTION(s)                                                                   \
 	OPT_STR(0, "from", "URI",                                                        \
@@ -20,14 +20,14 @@ struct from {
 	bool follow;      /* refused: nothing new comes */
 	const char *pick; /* an option that chooses among the jobs of a place: refused */
 	bool all;         /* of a folder of several, all; *names stays as it is */
-	void (*on_fault)(const char *uri, const char *why); /* as story_conf's */
+	void (*on_fault)(const char *uri, const char *why); /* as history_conf's */
 };
 
 /*
  * With a URI, make `where` this machine with the jobs of those runs alone, and *names the
  * only one unless there are names. Keep *ret until the command ends.
  */
-MUST_CHECK int from_open(struct story **ret, const struct from *from,
+MUST_CHECK int from_open(struct history **ret, const struct from *from,
 			 struct where_opts *where, int *names_n, char ***names,
 			 struct error *err);
 

@@ -100,7 +100,7 @@ static bool is_there(const struct mirror *m, const cJSON *obj)
 	return j && (!published_kind(&a, file, &name) || map_get(&j->run.marks, file));
 }
 
-static void drop_strangers(struct mirror *m)
+static void drop_unowned(struct mirror *m)
 {
 	static const char *const kinds[][2] = {
 		{ TRAINER_API_VERSION, TRAINJOB_KIND },
@@ -191,7 +191,7 @@ int mirror_start(struct mirror **ret, struct apiserver *api, struct error *err)
 	}
 	make_root();
 	read_changes(m, true);
-	drop_strangers(m);
+	drop_unowned(m);
 	if (thread_start(&m->thread, watch, m, err)) {
 		mirror_stop(m);
 		return -1;

@@ -22,7 +22,7 @@
 #include "mpi/session.h"
 #include "mpi/settings.h"
 #include "net/dial.h"
-#include "net/strangers.h"
+#include "net/preauth.h"
 
 enum {
 	EVENTS = 64,
@@ -37,7 +37,7 @@ struct worker {
 	struct psk *psk;
 	int epoll, listener, signals;
 	struct session *sessions; /* newest first */
-	struct strangers strangers;
+	struct preauth preauth;
 	int64_t accept_at; /* INT64_MAX: accepting */
 	struct {
 		int64_t since_ms;
@@ -98,7 +98,7 @@ static void watch(struct worker *w, struct session *s)
 	}
 }
 
-static bool is_stranger(const struct session *s)
+static bool is_preauth(const struct session *s)
 {
 	return s->state == SESSION_STRANGER || s->state == SESSION_COMMAND;
 }
@@ -107,10 +107,10 @@ static bool is_stranger(const struct session *s)
  * Call it after each change of a session. Ended sessions are freed once all events are
  * handled.
  */
-static void settle(struct worker *w, struct session *s, bool was_stranger)
+static void settle(struct worker *w, struct session *s, bool was_preauth)
 {
-	if (was_stranger && !is_stranger(s))
-		strangers_remove(&w->strangers, s->peer);
+	if (was_preauth && !is_preauth(s))
+		preauth_remove(&w->preauth, s->peer);
 	if (s->refusal[0]) {
 		log_refusal(w, s);
 		s->refusal[0] = '\0';
@@ -136,7 +136,7 @@ static void give_up_oldest(struct worker *w)
 	int most = 0;
 
 	for (struct session *s = w->sessions; s; s = s->next) {
-		int n = is_stranger(s) ? strangers_of(&w->strangers, s->peer) : 0;
+		int n = is_preauth(s) ? preauth_count(&w->preauth, s->peer) : 0;
 
 		if (n && n >= most) {
 			most = n;
@@ -147,7 +147,7 @@ static void give_up_oldest(struct worker *w)
 		return;
 	snprintf(oldest->refusal, sizeof(oldest->refusal),
 		 "more than %d connections that are not authenticated",
-		 WORKER_MAX_STRANGERS);
+		 WORKER_MAX_PREAUTH);
 	session_end(oldest);
 	settle(w, oldest, true);
 }
@@ -156,7 +156,7 @@ static void add_session(struct worker *w, int fd, const char *peer)
 {
 	struct session *s;
 
-	if (w->strangers.n >= WORKER_MAX_STRANGERS)
+	if (w->preauth.n >= WORKER_MAX_PREAUTH)
 		give_up_oldest(w);
 	dial_watch(fd, WORKER_PEER_TIMEOUT_S);
 	s = session_new(w->psk, fd, peer);
@@ -164,7 +164,7 @@ static void add_session(struct worker *w, int fd, const char *peer)
 	if (s->next)
 		s->next->prev = s;
 	w->sessions = s;
-	strangers_add(&w->strangers, s->peer);
+	preauth_add(&w->preauth, s->peer);
 	if (send(fd, MPI_GREETING, strlen(MPI_GREETING), MSG_NOSIGNAL) < 0)
 		session_end(s);
 	settle(w, s, true);
@@ -183,7 +183,7 @@ static void accept_some(struct worker *w)
 {
 	char peer[SOCK_ADDRESS_SIZE];
 
-	for (int i = 0; i < STRANGERS_ACCEPTED; i++) {
+	for (int i = 0; i < PREAUTH_ACCEPT_BATCH; i++) {
 		int fd = sock_accept(w->listener, peer);
 
 		if (fd >= 0)
@@ -290,7 +290,7 @@ static void tick(struct worker *w)
 	if (now >= w->accept_at)
 		listen_events(w, true);
 	for (struct session *s = w->sessions; s; s = s->next) {
-		bool stranger = is_stranger(s);
+		bool stranger = is_preauth(s);
 
 		if (now < s->until)
 			continue;
@@ -308,7 +308,7 @@ static void handle(struct worker *w, const struct epoll_event *e)
 	} else if (f == &signals_source) {
 		reap(w);
 	} else if (f != &stop_source) {
-		bool stranger = is_stranger(f->session);
+		bool stranger = is_preauth(f->session);
 
 		session_event(f->session, f->which, e->events);
 		settle(w, f->session, stranger);
@@ -359,7 +359,7 @@ static int setup(struct worker *w, const struct worker_conf *conf, struct error 
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll < 0)
 		return error_errno(err, errno, "epoll");
-	if (strangers_init(&w->strangers, err) ||
+	if (preauth_init(&w->preauth, err) ||
 	    psk_new(&w->psk, PSK_SERVER, conf->key, MPI_KEY_INFO, err) ||
 	    sock_listen(&w->listener, conf->host, conf->port, err) ||
 	    open_signals(w, err))

@@ -7,7 +7,7 @@
  * TLS with the job's key (psk.h). When a connection ends, its group gets SIGTERM and 5 s
  * later SIGKILL. Works as PID 1: it reaps all processes that end in the container.
  *
- * Memory is bounded: at most WORKER_MAX_STRANGERS connections may be unauthenticated (of
+ * Memory is bounded: at most WORKER_MAX_PREAUTH connections may be unauthenticated (of
  * the address with the most, the oldest is closed), each for at most 30 s. Each refusal is logged in one line, at most
  * ten in ten seconds.
  */
@@ -19,7 +19,7 @@
 
 #define MPI_GREETING "KFT-MPI 1\r\n"
 
-enum { WORKER_MAX_STRANGERS = 128, WORKER_PEER_TIMEOUT_S = 50 };
+enum { WORKER_MAX_PREAUTH = 128, WORKER_PEER_TIMEOUT_S = 50 };
 
 struct worker_conf {
 	const char *host;         /* NULL: all addresses */

@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "crypto/tls.h"
-#include "net/strangers.h"
+#include "net/preauth.h"
 
 enum {
 	THREADS = 2,
@@ -425,7 +425,7 @@ static void accept_some(struct loop *l)
 
 	while ((fd = sock_accept(l->d->listener, peer)) >= 0) {
 		conn_add(l, fd, peer);
-		if (++n == STRANGERS_ACCEPTED)
+		if (++n == PREAUTH_ACCEPT_BATCH)
 			return;
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)

@@ -35,7 +35,7 @@ void nodecheck_shm(struct nodecheck *c, int64_t bytes);
 
 /*
  * The nodes of the job. tell() and hear() send to and receive from a rank; ranks other
- * than 0 only use rank 0 (net/meeting.h).
+ * than 0 only use rank 0 (net/rendezvous.h).
  */
 struct nodecheck_peers {
 	uint32_t n, rank;

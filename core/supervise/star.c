@@ -11,7 +11,7 @@
 #include "base/sock.h"
 #include "base/xmalloc.h"
 #include "net/dial.h"
-#include "net/strangers.h"
+#include "net/preauth.h"
 #include "supervise/hub.h"
 #include "supervise/line.h"
 #include "supervise/stacks.h"
@@ -19,8 +19,8 @@
 
 enum {
 	EVENTS = 64,
-	SPARE_STRANGERS = 128, /* connections beyond one per rank */
-	STRANGER_MS = 10 * 1000,
+	SPARE_PREAUTH = 128, /* connections beyond one per rank */
+	PREAUTH_MS = 10 * 1000,
 	FIRST_PAUSE_MS = 50,
 	LAST_PAUSE_MS = 1000,
 	LINES_MS = 10 * 1000,
@@ -42,7 +42,7 @@ struct star {
 	int listener;
 	struct hub hub;
 	struct line **by_rank;
-	struct strangers strangers;
+	struct preauth preauth;
 	struct stacks stacks;
 	struct supervision reported; /* the last time, at `reported_at` */
 	int64_t reported_at, begun;  /* begun: seconds since 1970 */
@@ -228,7 +228,7 @@ static void replace(struct star *s, uint32_t rank, struct line *l, int64_t now)
 		leave(s, old, now);
 		line_end(old, ERR_NONE, "");
 	}
-	strangers_remove(&s->strangers, l->peer);
+	preauth_remove(&s->preauth, l->peer);
 	l->rank = rank;
 	s->by_rank[rank] = l;
 }
@@ -304,14 +304,13 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 }
 
 /* The oldest of the address with the most: a flood ends no other. */
-static void end_oldest_stranger(struct star *s)
+static void end_oldest_preauth(struct star *s)
 {
 	struct line *oldest = NULL;
 	int most = 0;
 
 	for (struct line *l = s->lines; l; l = l->next) {
-		int n = l->rank < 0 && !l->over ? strangers_of(&s->strangers, l->peer)
-						: 0;
+		int n = l->rank < 0 && !l->over ? preauth_count(&s->preauth, l->peer) : 0;
 
 		if (n && n >= most) {
 			most = n;
@@ -326,15 +325,15 @@ static void accept_some(struct star *s, int64_t now)
 {
 	char peer[SOCK_ADDRESS_SIZE];
 
-	for (int i = 0; i < STRANGERS_ACCEPTED; i++) {
+	for (int i = 0; i < PREAUTH_ACCEPT_BATCH; i++) {
 		int fd = sock_accept(s->listener, peer);
 
 		if (fd < 0)
 			return;
-		if (s->strangers.n >= (int64_t)s->conf->ranks + SPARE_STRANGERS)
-			end_oldest_stranger(s);
+		if (s->preauth.n >= (int64_t)s->conf->ranks + SPARE_PREAUTH)
+			end_oldest_preauth(s);
 		add_line(s, fd, peer, now);
-		strangers_add(&s->strangers, peer);
+		preauth_add(&s->preauth, peer);
 		free_ended(s, now);
 	}
 }
@@ -344,7 +343,7 @@ static void hub_tick(struct star *s, int64_t now)
 	struct hub_order before = s->hub.order;
 
 	for (struct line *l = s->lines; l; l = l->next)
-		if (l->rank < 0 && now >= l->since + STRANGER_MS)
+		if (l->rank < 0 && now >= l->since + PREAUTH_MS)
 			line_end(l, ERR_TIMEOUT, "it did not say who it is");
 	hub_time(&s->hub, now);
 	apply_hub(s, &before, now);
@@ -432,7 +431,7 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 		return;
 	}
 	if (l->rank < 0) {
-		strangers_remove(&s->strangers, l->peer);
+		preauth_remove(&s->preauth, l->peer);
 		/* A connection without a byte is a probe of the port. */
 		if (!l->refused && (l->heard > l->since || l->why.kind != ERR_IO))
 			say_refusal(s, l, now);
@@ -532,7 +531,7 @@ int64_t star_until(const struct star *s)
 	for (const struct line *l = s->lines; l; l = l->next) {
 		sooner(&until, line_until(l));
 		if (is_hub(s) && l->rank < 0)
-			sooner(&until, l->since + STRANGER_MS);
+			sooner(&until, l->since + PREAUTH_MS);
 	}
 	if (is_hub(s)) {
 		sooner(&until, hub_until(&s->hub));
@@ -752,7 +751,7 @@ static int open_hub(struct star *s, struct error *err)
 	take_order(s, &s->hub.order);
 	if (n == 1)
 		return 0;
-	return strangers_init(&s->strangers, err) ||
+	return preauth_init(&s->preauth, err) ||
 			       sock_listen(&s->listener, NULL, s->conf->port, err) ||
 			       add_fd(s, s->listener, err)
 		       ? -1

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "net/meeting.h"
+#include "net/rendezvous.h"
 #include "nodecheck/nodecheck.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -49,7 +49,7 @@ static int hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 	struct side *s = ctx;
 
 	FUZZ_CHECK(rank < N);
-	if (meeting_line(&s->in, ret, err))
+	if (rendezvous_line(&s->in, ret, err))
 		return -1;
 	return *ret ? 0 : error_set(err, ERR_IO, "gone");
 }
@@ -79,7 +79,7 @@ static void run(struct side *s, uint32_t rank, const uint8_t *data, size_t size)
 					   .hear = hear,
 					   .ctx = s };
 
-	*s = (struct side){ .in.max = MEETING_LINE_MAX, .rows.max = 64 << 20 };
+	*s = (struct side){ .in.max = RENDEZVOUS_LINE_MAX, .rows.max = 64 << 20 };
 	buf_add(&s->in, data, size);
 	nodecheck_links(&c, &p);
 }
@@ -96,13 +96,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct side first, other, asked;
 	cleanup_buf struct buf end = { .max = 64 << 20 };
 
-	if (size >= MEETING_LINE_MAX)
+	if (size >= RENDEZVOUS_LINE_MAX)
 		return 0;
 	run(&first, 0, data, size);
 	FUZZ_CHECK(first.rows.len && json_get(first.last, "rows"));
 	json_print(&end, first.last);
 	buf_adds(&end, "\n");
-	if (end.len < MEETING_LINE_MAX) {
+	if (end.len < RENDEZVOUS_LINE_MAX) {
 		run(&other, 1, end.data, end.len);
 		FUZZ_CHECK(other.rows.len == first.rows.len && !other.n_told &&
 			   !memcmp(other.rows.data, first.rows.data, first.rows.len));

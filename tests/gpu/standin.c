@@ -826,7 +826,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t d, unsigned
 struct ncclComm {
 	int rank, n, device;
 	ncclUniqueId id;
-	struct meeting *meeting; /* NULL: all ranks are this process's */
+	struct rendezvous *rendezvous; /* NULL: all ranks are this process's */
 	bool done; /* the sums are there: what follows only takes its time */
 };
 enum { MAX = 64 };
@@ -842,7 +842,7 @@ static struct ncclComm *joining[MAX];
 static int n_joining;
 
 /* What ranks of several processes share: a file, named by the unique id. */
-struct meeting {
+struct rendezvous {
 	int joined, arrived, bad_links;
 	bool has[MAX]; /* the sum of a process's ranks, at its first one's place */
 	float sums[];
@@ -857,10 +857,10 @@ static void wait_for(int *number, int least)
 static int meet(size_t len)
 {
 	struct ncclComm *first = joining[0];
-	size_t size = sizeof(struct meeting) + (size_t)first->n * len;
+	size_t size = sizeof(struct rendezvous) + (size_t)first->n * len;
 	const char *dir = getenv("TMPDIR");
 	char path[sizeof(first->id) + 200];
-	struct meeting *m;
+	struct rendezvous *m;
 	int fd;
 
 	snprintf(path, sizeof(path), "%.180s/%.100s", dir ? dir : "/tmp",
@@ -875,7 +875,7 @@ static int meet(size_t len)
 	__atomic_add_fetch(&m->bad_links, number("badlink", 0) != 0, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&m->joined, n_joining, __ATOMIC_RELEASE);
 	for (int i = 0; i < n_joining; i++)
-		joining[i]->meeting = m;
+		joining[i]->rendezvous = m;
 	wait_for(&m->joined, first->n);
 	unlink(path);
 	return 0;
@@ -934,7 +934,7 @@ EXPORT ncclResult_t ncclAllReduce(const void *in, void *out, size_t n,
 	return 0;
 }
 /* Each process adds its own ranks' numbers, then all processes' sums. */
-static void add_up_together(struct meeting *m)
+static void add_up_together(struct rendezvous *m)
 {
 	struct ncclComm *first = queue[0].comm;
 	size_t len = queue[0].n;
@@ -968,8 +968,8 @@ static void add_up_here(void)
 
 static void add_up(void)
 {
-	if (queue[0].comm->meeting)
-		add_up_together(queue[0].comm->meeting);
+	if (queue[0].comm->rendezvous)
+		add_up_together(queue[0].comm->rendezvous);
 	else
 		add_up_here();
 	for (int i = 0; i < n_queued; i++) {
@@ -982,7 +982,7 @@ static void add_up(void)
 /* As long as the slowest link. */
 EXPORT ncclResult_t ncclGroupEnd(void)
 {
-	struct meeting *m;
+	struct rendezvous *m;
 	long us = 0;
 	int code = 0;
 
@@ -992,7 +992,7 @@ EXPORT ncclResult_t ncclGroupEnd(void)
 	n_joining = 0;
 	if (code)
 		return code;
-	m = n_queued ? queue[0].comm->meeting : NULL;
+	m = n_queued ? queue[0].comm->rendezvous : NULL;
 	if (m)
 		us = m->bad_links > 1 ? 400000 : number("network", 10000);
 	if (n_queued && !queue[0].comm->done)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sock.h"
-#include "net/strangers.h"
+#include "net/preauth.h"
 #include "tests/unit/base/base_test.h"
 
 enum { FLOOD = 240 /* one backlog has them all */, MAX_FD = 1024 };
@@ -98,7 +98,7 @@ TEST(test_a_turn_accepts_a_few)
 		dial_from(&s, "127.0.0.2");
 	before = open_fds();
 	step(&s);
-	assert_int_equal(open_fds() - before, STRANGERS_ACCEPTED);
+	assert_int_equal(open_fds() - before, PREAUTH_ACCEPT_BATCH);
 	end(&s);
 }
 
@@ -110,7 +110,7 @@ TEST(test_a_flood_ends_its_own)
 	dial_from(&s, "127.0.0.1");
 	while (s.n < FLOOD)
 		dial_from(&s, "127.0.0.2");
-	for (int i = 0; i < FLOOD; i += STRANGERS_ACCEPTED)
+	for (int i = 0; i < FLOOD; i += PREAUTH_ACCEPT_BATCH)
 		step(&s);
 	buf_adds(&s.said, "");
 	assert_non_null(

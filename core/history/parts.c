@@ -1,4 +1,4 @@
-/* parts.c - the parts of logs, events and metrics (story/story_impl.h). */
+/* parts.c - the parts of logs, events and metrics (history/history_impl.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/zstd.h"
+#include "history/history_impl.h"
 #include "local/state_impl.h"
-#include "story/story_impl.h"
 
 enum { DECODED_BYTES = 256 * 1024, MAX_NUMBER = 1000000000 };
 
-bool story_number(const char *file, const char *kind, const char *ending, int64_t *ret)
+bool history_number(const char *file, const char *kind, const char *ending, int64_t *ret)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *rest = str_after(file, kind);
@@ -29,15 +29,15 @@ bool story_number(const char *file, const char *kind, const char *ending, int64_
 
 struct gathered {
 	struct arena *arena;
-	struct story_part *list;
+	struct history_part *list;
 	size_t n, cap;
 };
 
-static void gather(struct gathered *g, const struct story_part *part)
+static void gather(struct gathered *g, const struct history_part *part)
 {
 	if (g->n == g->cap) {
 		size_t cap = g->cap ? 2 * g->cap : 64;
-		struct story_part *list = arena_alloc(g->arena, cap * sizeof(list[0]));
+		struct history_part *list = arena_alloc(g->arena, cap * sizeof(list[0]));
 
 		if (g->n)
 			memcpy(list, g->list, g->n * sizeof(list[0]));
@@ -53,19 +53,19 @@ static bool is_log(const char *file, int64_t *ret_rank, int64_t *ret_number)
 	cleanup_arena struct arena a = { 0 };
 	const char *rank = str_slice(&a, file, strcspn(file, "."));
 
-	return !str_int(ret_rank, rank, 0, STORY_MAX_NODES - 1, IGNORED) &&
-	       story_number(file, rank, ".log.zst", ret_number);
+	return !str_int(ret_rank, rank, 0, HISTORY_MAX_NODES - 1, IGNORED) &&
+	       history_number(file, rank, ".log.zst", ret_number);
 }
 
 static void gather_file(struct gathered *g, const char *attempt, const char *file,
 			const char *kind)
 {
 	bool log = str_eq(kind, "log");
-	struct story_part part = { .rank = -1 };
+	struct history_part part = { .rank = -1 };
 
 	if (str_int(&part.attempt, attempt, 1, MAX_NUMBER, IGNORED) ||
 	    (log ? !is_log(file, &part.rank, &part.number)
-		 : !story_number(file, kind, ".jsonl", &part.number)))
+		 : !history_number(file, kind, ".jsonl", &part.number)))
 		return;
 	part.path = arena_printf(g->arena, log ? "%s/logs/%s" : "%s/%s", attempt, file);
 	gather(g, &part);
@@ -85,7 +85,7 @@ static void gather_attempt(struct gathered *g, const char *dir, const char *atte
 
 static int in_order(const void *a, const void *b)
 {
-	const struct story_part *x = a, *y = b;
+	const struct history_part *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -94,7 +94,7 @@ static int in_order(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static struct story_part *sorted(struct gathered *g, size_t *ret_n)
+static struct history_part *sorted(struct gathered *g, size_t *ret_n)
 {
 	if (g->n)
 		qsort(g->list, g->n, sizeof(g->list[0]), in_order);
@@ -102,8 +102,8 @@ static struct story_part *sorted(struct gathered *g, size_t *ret_n)
 	return g->list;
 }
 
-struct story_part *story_parts(struct arena *arena, const char *dir, const char *kind,
-			       size_t *ret_n)
+struct history_part *history_parts(struct arena *arena, const char *dir, const char *kind,
+				   size_t *ret_n)
 {
 	struct gathered g = { .arena = arena };
 	char **attempts = state_entries(arena, dir);
@@ -113,8 +113,8 @@ struct story_part *story_parts(struct arena *arena, const char *dir, const char 
 	return sorted(&g, ret_n);
 }
 
-struct story_part *story_listed(struct arena *arena, const struct store_listing *list,
-				const char *kind, size_t *ret_n)
+struct history_part *history_listed(struct arena *arena, const struct store_listing *list,
+				    const char *kind, size_t *ret_n)
 {
 	struct gathered g = { .arena = arena };
 
@@ -129,7 +129,7 @@ struct story_part *story_listed(struct arena *arena, const struct store_listing 
 }
 
 /* Lines of which the last may be half: its writer replaces files whole, a copy may not. */
-cJSON *story_last_report(const char *text, size_t len)
+cJSON *history_last_report(const char *text, size_t len)
 {
 	while (len) {
 		const char *newline = memrchr(text, '\n', len - 1);
@@ -185,29 +185,30 @@ static int decode(const char *path, int to, int64_t *left, struct error *err)
 static int open_log(int *ret, struct arena *a, const char *logs, const char *pod,
 		    struct error *err)
 {
-	const char *path = path_join(a, path_join(a, logs, pod), STORY_CONTAINER ".log");
+	const char *path =
+		path_join(a, path_join(a, logs, pod), HISTORY_CONTAINER ".log");
 
 	*ret = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return *ret < 0 ? error_errno(err, errno, "%s", path) : 0;
 }
 
-int story_decode(const char *logs, const char *name, int64_t nodes, const char *dir,
-		 struct error *err)
+int history_decode(const char *logs, const char *name, int64_t nodes, const char *dir,
+		   struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	int64_t left = STORY_MAX_LOGS;
+	int64_t left = HISTORY_MAX_LOGS;
 	size_t n;
-	struct story_part *parts = story_parts(&a, dir, "log", &n);
+	struct history_part *parts = history_parts(&a, dir, "log", &n);
 
 	for (int64_t rank = 0; rank < nodes; rank++) /* one may have written nothing */
-		if (dir_make(path_join(&a, logs, story_pod(&a, name, rank)), 0700, err))
+		if (dir_make(path_join(&a, logs, history_pod(&a, name, rank)), 0700, err))
 			return -1;
 	for (size_t i = 0; i < n; i++) {
 		cleanup_fd int to = -1;
 
 		if (parts[i].rank >= nodes)
 			break;
-		if (open_log(&to, &a, logs, story_pod(&a, name, parts[i].rank), err))
+		if (open_log(&to, &a, logs, history_pod(&a, name, parts[i].rank), err))
 			return -1;
 		if (decode(path_join(&a, dir, parts[i].path), to, &left, err))
 			return error_wrap(err, "attempts/%s", parts[i].path);

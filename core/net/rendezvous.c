@@ -1,5 +1,5 @@
-/* meeting.c - connects nodes with rank 0, exchanges JSON lines (net/meeting.h). */
-#include "net/meeting.h"
+/* rendezvous.c - connects nodes with rank 0, exchanges JSON lines (net/rendezvous.h). */
+#include "net/rendezvous.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,19 +16,19 @@
 enum { HELLO_MS = 5000, SLOT_MS = 1000, PENDING_MAX = 256, RETRY_MS = 200, WATCH_S = 30 };
 static const char IDENTITY[] = "kftrainer meeting";
 
-struct meeting_link {
+struct rendezvous_link {
 	int fd; /* < 0: none */
 	struct psk_conn *conn;
 	struct buf in;
 };
 
-static void link_close(struct meeting_link *l)
+static void link_close(struct rendezvous_link *l)
 {
 	psk_conn_free(l->conn);
 	if (l->fd >= 0)
 		close(l->fd);
 	buf_release(&l->in);
-	*l = (struct meeting_link){ .fd = -1 };
+	*l = (struct rendezvous_link){ .fd = -1 };
 }
 
 /* -1 if the connection has ended. */
@@ -40,7 +40,7 @@ static int check_state(enum psk_state state, struct error *err)
 }
 
 /* Wait for the descriptor if the state demands it; *ret_again: repeat the call. */
-static int wait_for_state(const struct meeting_link *l, enum psk_state state,
+static int wait_for_state(const struct rendezvous_link *l, enum psk_state state,
 			  int64_t deadline, bool *ret_again, struct error *err)
 {
 	*ret_again = state == PSK_WANT_READ || state == PSK_WANT_WRITE;
@@ -50,14 +50,15 @@ static int wait_for_state(const struct meeting_link *l, enum psk_state state,
 	return check_state(state, err);
 }
 
-static int link_start(struct meeting_link *l, struct psk *psk, int fd, struct error *err)
+static int link_start(struct rendezvous_link *l, struct psk *psk, int fd,
+		      struct error *err)
 {
-	*l = (struct meeting_link){ .fd = fd, .in.max = MEETING_LINE_MAX };
+	*l = (struct rendezvous_link){ .fd = fd, .in.max = RENDEZVOUS_LINE_MAX };
 	dial_watch(fd, WATCH_S);
 	return psk_conn_new(&l->conn, psk, fd, err);
 }
 
-static int link_open(struct meeting_link *l, struct psk *psk, int fd, int64_t deadline,
+static int link_open(struct rendezvous_link *l, struct psk *psk, int fd, int64_t deadline,
 		     struct error *err)
 {
 	bool again = true;
@@ -70,10 +71,10 @@ static int link_open(struct meeting_link *l, struct psk *psk, int fd, int64_t de
 	return 0;
 }
 
-static int link_write(struct meeting_link *l, const cJSON *doc, int64_t deadline,
+static int link_write(struct rendezvous_link *l, const cJSON *doc, int64_t deadline,
 		      struct error *err)
 {
-	cleanup_buf struct buf line = { .max = MEETING_LINE_MAX };
+	cleanup_buf struct buf line = { .max = RENDEZVOUS_LINE_MAX };
 	cleanup_free char *text = json_text(doc);
 	size_t n = 0;
 	bool again;
@@ -90,7 +91,7 @@ static int link_write(struct meeting_link *l, const cJSON *doc, int64_t deadline
 	return 0;
 }
 
-int meeting_line(struct buf *in, cJSON **ret, struct error *err)
+int rendezvous_line(struct buf *in, cJSON **ret, struct error *err)
 {
 	const unsigned char *end = in->len ? memchr(in->data, '\n', in->len) : NULL;
 	size_t n = end ? (size_t)(end - in->data) : 0;
@@ -104,7 +105,7 @@ int meeting_line(struct buf *in, cJSON **ret, struct error *err)
 	return rc;
 }
 
-static enum psk_state link_fill(struct meeting_link *l, struct error *err)
+static enum psk_state link_fill(struct rendezvous_link *l, struct error *err)
 {
 	char data[4096];
 	size_t n = 0;
@@ -115,13 +116,13 @@ static enum psk_state link_fill(struct meeting_link *l, struct error *err)
 	return state;
 }
 
-static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
+static int link_read(struct rendezvous_link *l, cJSON **ret, int64_t deadline,
 		     struct error *err)
 {
 	bool again;
 
 	for (;;) {
-		if (meeting_line(&l->in, ret, err))
+		if (rendezvous_line(&l->in, ret, err))
 			return -1;
 		if (*ret)
 			return 0;
@@ -133,7 +134,7 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 /* ---- rank 0: accepts connections, without waiting for a silent one --------------- */
 
 struct pending {
-	struct meeting_link link;
+	struct rendezvous_link link;
 	char peer[SOCK_ADDRESS_SIZE];
 	int64_t since; /* clock_ms() */
 	short events;  /* to wait for */
@@ -141,7 +142,7 @@ struct pending {
 };
 
 struct acceptor {
-	struct meeting *m;
+	struct rendezvous *m;
 	cJSON **hellos;                      /* [m->n] */
 	struct pending pending[PENDING_MAX]; /* in order of arrival */
 	size_t n;
@@ -167,7 +168,7 @@ static void refuse(struct acceptor *a, size_t i, const char *why)
 /* Receive the first message of a connection. *ret NULL: wait for conn->events. */
 static int receive_hello(struct pending *conn, cJSON **ret, struct error *err)
 {
-	struct meeting_link *l = &conn->link;
+	struct rendezvous_link *l = &conn->link;
 	enum psk_state state = PSK_OK;
 
 	*ret = NULL;
@@ -177,7 +178,7 @@ static int receive_hello(struct pending *conn, cJSON **ret, struct error *err)
 		else
 			state = psk_handshake(l->conn, err);
 		conn->secured |= state == PSK_OK;
-		if (state == PSK_OK && meeting_line(&l->in, ret, err))
+		if (state == PSK_OK && rendezvous_line(&l->in, ret, err))
 			return -1;
 	}
 	conn->events = state == PSK_WANT_WRITE ? POLLOUT : POLLIN;
@@ -290,7 +291,7 @@ static int acceptor_run(struct acceptor *a, int listener, struct error *err)
 	return 0;
 }
 
-static int gather(struct meeting *m, cJSON **ret, struct error *err)
+static int gather(struct rendezvous *m, cJSON **ret, struct error *err)
 {
 	cleanup_fd int listener = -1;
 	struct acceptor a = { .m = m, .hellos = ret };
@@ -306,7 +307,7 @@ static int gather(struct meeting *m, cJSON **ret, struct error *err)
 
 /* ---- other ranks --------------------------------------------------------------- */
 
-static int join(struct meeting *m, const cJSON *hello, struct error *err)
+static int join(struct rendezvous *m, const cJSON *hello, struct error *err)
 {
 	enum dial_stage stage;
 	int fd;
@@ -323,7 +324,8 @@ static int join(struct meeting *m, const cJSON *hello, struct error *err)
 
 /* ---- all ranks ----------------------------------------------------------------- */
 
-int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret, struct error *err)
+int rendezvous_open(struct rendezvous *m, const cJSON *hello, cJSON **ret,
+		    struct error *err)
 {
 	m->links = xcalloc(m->n, sizeof(*m->links));
 	for (uint32_t i = 0; i < m->n; i++)
@@ -337,30 +339,32 @@ int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret, struct erro
 	return 0;
 }
 
-static struct meeting_link *link_to(struct meeting *m, uint32_t rank)
+static struct rendezvous_link *link_to(struct rendezvous *m, uint32_t rank)
 {
 	return &m->links[m->rank ? 0 : rank];
 }
 
-int meeting_send(struct meeting *m, uint32_t rank, const cJSON *doc, struct error *err)
+int rendezvous_send(struct rendezvous *m, uint32_t rank, const cJSON *doc,
+		    struct error *err)
 {
-	struct meeting_link *l = link_to(m, rank);
+	struct rendezvous_link *l = link_to(m, rank);
 
 	if (l->fd < 0)
 		return error_set(err, ERR_IO, "not connected");
 	return link_write(l, doc, m->deadline, err);
 }
 
-int meeting_receive(struct meeting *m, uint32_t rank, cJSON **ret, struct error *err)
+int rendezvous_receive(struct rendezvous *m, uint32_t rank, cJSON **ret,
+		       struct error *err)
 {
-	struct meeting_link *l = link_to(m, rank);
+	struct rendezvous_link *l = link_to(m, rank);
 
 	if (l->fd < 0)
 		return error_set(err, ERR_IO, "not connected");
 	return link_read(l, ret, m->deadline, err);
 }
 
-void meeting_close(struct meeting *m)
+void rendezvous_close(struct rendezvous *m)
 {
 	for (uint32_t i = 0; m->links && i < m->n; i++)
 		link_close(&m->links[i]);

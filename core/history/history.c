@@ -1,4 +1,4 @@
-/* story.c - fetch a run directory, and list several (story/story.h). */
+/* history.c - fetch a run directory, and list several (history/history.h). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "history/history_impl.h"
 #include "net/uri.h"
-#include "story/story_impl.h"
 #include "trainer/api.h"
 
 #define REPORT "report.json"
@@ -33,9 +33,9 @@ struct job {
 	struct error fault; /* of its logs */
 };
 
-struct story {
+struct history {
 	struct arena arena;
-	struct story_conf conf;
+	struct history_conf conf;
 	char *dir; /* XDG_STATE_HOME; of this process alone */
 	const char *option;
 	struct job *jobs;
@@ -81,7 +81,7 @@ static int check_report(const cJSON *doc, struct error *err)
 			       "status: expected Running, Succeeded, Failed or Stopped");
 	if (!name || name_subdomain_invalid(name) || (ns && name_label_invalid(ns)))
 		return damaged(err, "report.json", "it has no name of a TrainJob");
-	if (nodes < 1 || nodes > STORY_MAX_NODES)
+	if (nodes < 1 || nodes > HISTORY_MAX_NODES)
 		return damaged(err, "report.json", "nodes: expected 1 to 10000");
 	return 0;
 }
@@ -116,13 +116,13 @@ static int parse_report(cJSON **ret, const struct rundir *p, const struct buf *t
 
 static int get_report(cJSON **ret, struct rundir *p, const char *name, struct error *err)
 {
-	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
+	cleanup_buf struct buf text = { .max = HISTORY_MAX_DOC };
 
 	return rundir_get(p, name, &text, err) || parse_report(ret, p, &text, err) ? -1
 										   : 0;
 }
 
-int story_report(cJSON **ret, struct rundir *p, struct error *err)
+int history_report(cJSON **ret, struct rundir *p, struct error *err)
 {
 	if (!get_report(ret, p, "report.json", err))
 		return 0;
@@ -134,15 +134,15 @@ int story_report(cJSON **ret, struct rundir *p, struct error *err)
 	return error_wrap(err, "%s", uri_shown(&p->arena, p->uri));
 }
 
-bool story_is_alive(const cJSON *report)
+bool history_is_alive(const cJSON *report)
 {
 	return json_bool(report, false, "alive");
 }
 
-int story_job(cJSON **ret, struct rundir *p, const char *name, bool first,
-	      struct error *err)
+int history_job(cJSON **ret, struct rundir *p, const char *name, bool first,
+		struct error *err)
 {
-	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
+	cleanup_buf struct buf text = { .max = HISTORY_MAX_DOC };
 	cleanup_json cJSON *docs = NULL;
 	int at;
 
@@ -162,7 +162,7 @@ static int get_job(cJSON **ret, struct rundir *p, const struct job *j, struct er
 {
 	cleanup_arena struct arena a = { 0 };
 
-	if (!story_job(ret, p, below(&a, j->path, "job.yaml"), false, err))
+	if (!history_job(ret, p, below(&a, j->path, "job.yaml"), false, err))
 		return 0;
 	*ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL, j->name);
 	return error_clear_if(err, ERR_NOT_FOUND);
@@ -170,7 +170,7 @@ static int get_job(cJSON **ret, struct rundir *p, const struct job *j, struct er
 
 /* ---- the jobs --------------------------------------------------------------------------- */
 
-static int make_dir(struct story *s, struct error *err)
+static int make_dir(struct history *s, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *path = arena_printf(&s->arena, "%s/kftrainer-from-XXXXXX",
@@ -184,7 +184,7 @@ static int make_dir(struct story *s, struct error *err)
 	return 0;
 }
 
-static void report_fault(struct story *s, struct rundir *p, const char *path,
+static void report_fault(struct history *s, struct rundir *p, const char *path,
 			 const struct error *why)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -210,21 +210,21 @@ static int last_report_in(cJSON **ret, const char *dir, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	size_t n;
-	struct story_part *parts = story_parts(&a, dir, "metrics", &n);
+	struct history_part *parts = history_parts(&a, dir, "metrics", &n);
 
 	for (*ret = NULL; n && !*ret; n--) {
-		cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
+		cleanup_buf struct buf text = { .max = HISTORY_MAX_LINES };
 		const char *path = path_join(&a, dir, parts[n - 1].path);
 
 		if (file_read_regular(&text, path, err))
 			return error_wrap(err, "attempts/%s", parts[n - 1].path);
-		*ret = story_last_report(text.data ? (const char *)text.data : "",
-					 text.len);
+		*ret = history_last_report(text.data ? (const char *)text.data : "",
+					   text.len);
 	}
 	return 0;
 }
 
-static int fill(struct story *s, struct rundir *p, struct job *j, struct error *err)
+static int fill(struct history *s, struct rundir *p, struct job *j, struct error *err)
 {
 	static const char *const lines[] = { "*/events*.jsonl", "*/metrics*.jsonl",
 					     NULL };
@@ -235,22 +235,22 @@ static int fill(struct story *s, struct rundir *p, struct job *j, struct error *
 	if (j->nodes > s->pods_left)
 		return error_set(err, ERR_LIMIT,
 				 "the runs have more than %d nodes: name a part of them",
-				 STORY_MAX_PODS);
+				 HISTORY_MAX_PODS);
 	s->pods_left -= j->nodes;
 	if (get_job(&submitted, p, j, err) ||
 	    fetch_attempts(p, j->path, dir, lines, &s->bytes_left, err) ||
 	    last_report_in(&last, dir, err))
 		return -1;
-	tj = story_trainjob(submitted, j->report, last);
+	tj = history_trainjob(submitted, j->report, last);
 	meta_set_namespace(tj, j->ns);
-	cJSON_AddItemToArray(objects, story_jobset(tj, j->report));
+	cJSON_AddItemToArray(objects, history_jobset(tj, j->report));
 	if (state_begin(&j->run, j->ns, j->name, tj, objects, err))
 		return -1;
 	j->logs = arena_strdup(&s->arena, j->run.logs);
 	j->goes_on = true;
-	if (story_write(&j->run, tj, j->report, dir, err))
+	if (history_write(&j->run, tj, j->report, dir, err))
 		return -1;
-	if (story_is_alive(j->report))
+	if (history_is_alive(j->report))
 		return 0;
 	state_end(&j->run);
 	j->goes_on = false;
@@ -258,7 +258,7 @@ static int fill(struct story *s, struct rundir *p, struct job *j, struct error *
 }
 
 /* Make the jobs: all, or the one of conf->name. */
-static int fill_all(struct story *s, struct rundir *p, struct error *err)
+static int fill_all(struct history *s, struct rundir *p, struct error *err)
 {
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
 	size_t failed = 0;
@@ -288,7 +288,7 @@ static int fill_all(struct story *s, struct rundir *p, struct error *err)
 
 /* ---- which there are ---------------------------------------------------------------------- */
 
-static void add_job(struct story *s, const char *path, cJSON *take_report)
+static void add_job(struct history *s, const char *path, cJSON *take_report)
 {
 	const char *ns = json_str(take_report, "namespace");
 
@@ -307,28 +307,28 @@ static int refuse_number(const struct rundir *p, struct error *err)
 	cleanup_arena struct arena a = { 0 };
 
 	return error_set(err, ERR_LIMIT, "%s has more than %d runs: name a part of it",
-			 uri_shown(&a, p->uri), STORY_MAX_RUNS);
+			 uri_shown(&a, p->uri), HISTORY_MAX_RUNS);
 }
 
 static int list_reports(struct store_listing *ret, struct rundir *p, struct error *err)
 {
 	if (rundir_list(p, "", REPORT, ret, err))
 		return -1;
-	if (ret->n <= STORY_MAX_RUNS)
+	if (ret->n <= HISTORY_MAX_RUNS)
 		return 0;
 	store_listing_release(ret);
 	return refuse_number(p, err);
 }
 
 /* The run at the URI, else those below it. */
-static int find_jobs(struct story *s, struct rundir *p, struct error *err)
+static int find_jobs(struct history *s, struct rundir *p, struct error *err)
 {
 	struct store_listing list = { 0 };
 	struct error none = { 0 }, why = { 0 };
 	cJSON *report = NULL;
 
 	s->jobs = arena_alloc(&s->arena, sizeof(*s->jobs));
-	if (!story_report(&report, p, &none)) {
+	if (!history_report(&report, p, &none)) {
 		add_job(s, "", report);
 		return 0;
 	}
@@ -369,7 +369,7 @@ static const char *suffix(struct arena *a, const char *path)
 }
 
 /* No two jobs have one name: that of a TrainJob of several runs has their paths, too. */
-static void name_jobs(struct story *s)
+static void name_jobs(struct history *s)
 {
 	cleanup_map struct map names = { 0 };
 	int number = 2;
@@ -400,7 +400,7 @@ static void name_jobs(struct story *s)
 	}
 }
 
-static int find(struct story *s, struct rundir *p, struct error *err)
+static int find(struct history *s, struct rundir *p, struct error *err)
 {
 	if (find_jobs(s, p, err))
 		return -1;
@@ -416,15 +416,15 @@ static int find(struct story *s, struct rundir *p, struct error *err)
 	return 0;
 }
 
-int story_open(struct story **ret, const struct story_conf *conf, struct error *err)
+int history_open(struct history **ret, const struct history_conf *conf, struct error *err)
 {
-	struct story *s = xcalloc(1, sizeof(*s));
+	struct history *s = xcalloc(1, sizeof(*s));
 	struct rundir p = { 0 };
 	int rc;
 
 	s->conf = *conf;
-	s->pods_left = STORY_MAX_PODS;
-	s->bytes_left = STORY_MAX_READ;
+	s->pods_left = HISTORY_MAX_PODS;
+	s->bytes_left = HISTORY_MAX_READ;
 	pthread_mutex_init(&s->lock, NULL);
 	rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) || find(s, &p, err) ||
 			     make_dir(s, err) || fill_all(s, &p, err)
@@ -434,13 +434,13 @@ int story_open(struct story **ret, const struct story_conf *conf, struct error *
 	for (size_t i = 0; i < s->n; i++)
 		cJSON_Delete(STEAL(s->jobs[i].report));
 	if (rc)
-		story_close(s);
+		history_close(s);
 	else
 		*ret = s;
 	return rc;
 }
 
-static struct job *job_of(const struct story *s, const char *name)
+static struct job *job_of(const struct history *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (str_eq(s->jobs[i].name, name))
@@ -448,34 +448,34 @@ static struct job *job_of(const struct story *s, const char *name)
 	return NULL;
 }
 
-const char *story_namespace(const struct story *s, const char *name)
+const char *history_namespace(const struct history *s, const char *name)
 {
 	const struct job *j = job_of(s, name);
 
 	return (j ? j : s->jobs)->ns;
 }
 
-const char *story_option(const struct story *s)
+const char *history_option(const struct history *s)
 {
 	return s->option;
 }
 
-char **story_names(const struct story *s)
+char **history_names(const struct history *s)
 {
 	return s->names;
 }
 
 /* ---- logs ------------------------------------------------------------------------------- */
 
-static int fetch_logs(struct story *s, struct job *j, struct error *err)
+static int fetch_logs(struct history *s, struct job *j, struct error *err)
 {
 	static const char *const logs[] = { "*/logs/*.log.zst", NULL };
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
-	int64_t left = STORY_MAX_LOGS;
+	int64_t left = HISTORY_MAX_LOGS;
 	struct rundir p = { 0 };
 	int rc = rundir_open(&p, s->conf.uri, s->conf.env, s->conf.ctx, err) ||
 				 fetch_attempts(&p, j->path, dir, logs, &left, err) ||
-				 story_decode(j->logs, j->name, j->nodes, dir, err)
+				 history_decode(j->logs, j->name, j->nodes, dir, err)
 			 ? -1
 			 : 0;
 
@@ -484,7 +484,7 @@ static int fetch_logs(struct story *s, struct job *j, struct error *err)
 	return rc;
 }
 
-int story_logs(struct story *s, const char *name, struct error *err)
+int history_logs(struct history *s, const char *name, struct error *err)
 {
 	struct job *j = job_of(s, name);
 	struct error why = { 0 };
@@ -509,7 +509,7 @@ int story_logs(struct story *s, const char *name, struct error *err)
 	return why.kind ? -1 : 0;
 }
 
-void story_close(struct story *s)
+void history_close(struct history *s)
 {
 	if (!s)
 		return;
@@ -537,7 +537,7 @@ static void put_progress(cJSON *run)
 
 struct found {
 	struct rundir *p;
-	cJSON *list[STORY_MAX_RUNS];
+	cJSON *list[HISTORY_MAX_RUNS];
 	size_t n;
 };
 
@@ -551,7 +551,7 @@ static int add_run(void *ctx, const char *path, const struct buf *text, struct e
 
 	if (len && path[len - 1] != '/')
 		return 0;
-	if (f->n == STORY_MAX_RUNS)
+	if (f->n == HISTORY_MAX_RUNS)
 		return refuse_number(f->p, err);
 	if (err->kind || parse_report(&run, f->p, text, err)) {
 		run = cJSON_CreateObject();
@@ -559,7 +559,7 @@ static int add_run(void *ctx, const char *path, const struct buf *text, struct e
 	} else {
 		json_del(run, JSON_PATH("fault"));
 		put_progress(run);
-		if (str_eq(json_str(run, "status"), "Running") && !story_is_alive(run))
+		if (str_eq(json_str(run, "status"), "Running") && !history_is_alive(run))
 			json_put_str(run, "Lost", "status");
 		json_del(run, JSON_PATH("alive"));
 	}
@@ -580,7 +580,7 @@ static int newer_first(const void *a, const void *b)
 
 static int list_runs(cJSON **ret, struct rundir *p, struct error *err)
 {
-	const struct rundir_pattern reports = { NULL, REPORT, STORY_MAX_DOC };
+	const struct rundir_pattern reports = { NULL, REPORT, HISTORY_MAX_DOC };
 	struct found *f = xcalloc(1, sizeof(*f));
 	cJSON *runs = cJSON_CreateArray();
 	int rc;
@@ -598,7 +598,7 @@ static int list_runs(cJSON **ret, struct rundir *p, struct error *err)
 	return rc;
 }
 
-int story_list(cJSON **ret, const struct story_conf *conf, struct error *err)
+int history_list(cJSON **ret, const struct history_conf *conf, struct error *err)
 {
 	struct rundir p = { 0 };
 	int rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||

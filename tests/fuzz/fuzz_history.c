@@ -3,7 +3,7 @@
  * and it is one of the list. The input: report.json, job.yaml, events.jsonl, metrics.jsonl
  * and a log, with a NUL between them.
  */
-#include "story/story.h"
+#include "history/history.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define RUN "run/attempts/1/logs"
 
-static char top[] = "/tmp/kft-fuzz-story-XXXXXX";
+static char top[] = "/tmp/kft-fuzz-history-XXXXXX";
 static bool made;
 
 static void remove_top(void)
@@ -64,24 +64,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *runs = NULL;
-	cleanup_story struct story *s = NULL;
-	cleanup_story_origin struct story_origin origin = { 0 };
-	struct story_conf conf = { 0 };
+	cleanup_history struct history *s = NULL;
+	cleanup_history_origin struct history_origin origin = { 0 };
+	struct history_conf conf = { 0 };
 	struct error err = { 0 };
 
 	make(&a);
 	conf.uri = arena_printf(&a, "file://%s/run", top);
 	put_files(&a, data, size);
-	FUZZ_CHECK(!story_list(&runs, &conf, &err) && cJSON_GetArraySize(runs) == 1);
+	FUZZ_CHECK(!history_list(&runs, &conf, &err) && cJSON_GetArraySize(runs) == 1);
 	FUZZ_CHECK(json_str((const cJSON *)runs->child, "uri"));
-	if (story_open(&s, &conf, &err))
+	if (history_open(&s, &conf, &err))
 		FUZZ_CHECK(err.msg[0] && !s);
 	else
-		FUZZ_CHECK(!name_subdomain_invalid(story_names(s)[0]));
-	if (s && story_logs(s, story_names(s)[0], &err))
+		FUZZ_CHECK(!name_subdomain_invalid(history_names(s)[0]));
+	if (s && history_logs(s, history_names(s)[0], &err))
 		FUZZ_CHECK(err.msg[0]);
 	err = (struct error){ 0 };
-	if (story_origin(&origin, &conf, &err))
+	if (history_origin(&origin, &conf, &err))
 		FUZZ_CHECK(err.msg[0]);
 	else
 		FUZZ_CHECK(cJSON_IsObject(origin.trainjob));

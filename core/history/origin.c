@@ -1,20 +1,20 @@
-/* origin.c - read the TrainJob and the code of a submission (story/story.h). */
+/* origin.c - read the TrainJob and the code of a submission (history/history.h). */
 #include "base/cleanup.h"
-#include "story/story_impl.h"
+#include "history/history_impl.h"
 
-static int get_origin(struct story_origin *ret, struct rundir *p, struct error *err)
+static int get_origin(struct history_origin *ret, struct rundir *p, struct error *err)
 {
 	cleanup_json cJSON *report = NULL;
 
-	if (story_report(&report, p, err))
+	if (history_report(&report, p, err))
 		return -1;
-	if (story_is_alive(report))
+	if (history_is_alive(report))
 		return error_set(
 			err, ERR_BUSY,
 			"TrainJob %s still runs there, by its report of %s: end it, or "
 			"wait until nothing was heard of it for 5 minutes",
 			json_str(report, "name"), json_str(report, "updated"));
-	if (story_job(&ret->trainjob, p, "job.yaml", true, err))
+	if (history_job(&ret->trainjob, p, "job.yaml", true, err))
 		return err->kind == ERR_NOT_FOUND
 			       ? error_set(err, ERR_NOT_FOUND,
 					   "it has no job.yaml, as the TrainJob was too "
@@ -26,13 +26,13 @@ static int get_origin(struct story_origin *ret, struct rundir *p, struct error *
 		       : 0;
 }
 
-int story_origin(struct story_origin *ret, const struct story_conf *conf,
-		 struct error *err)
+int history_origin(struct history_origin *ret, const struct history_conf *conf,
+		   struct error *err)
 {
 	struct rundir p = { 0 };
 	int rc;
 
-	*ret = (struct story_origin){ .code = { .max = STORY_MAX_CODE } };
+	*ret = (struct history_origin){ .code = { .max = HISTORY_MAX_CODE } };
 	rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||
 			     get_origin(ret, &p, err)
 		     ? -1
@@ -41,7 +41,7 @@ int story_origin(struct story_origin *ret, const struct story_conf *conf,
 	return rc;
 }
 
-void story_origin_release(struct story_origin *o)
+void history_origin_release(struct history_origin *o)
 {
 	cJSON_Delete(o->trainjob);
 	buf_release(&o->code);

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "story/story_impl.h"
+#include "history/history_impl.h"
 #include "tests/unit/base/base_test.h"
 
 TEST(test_names_of_parts)
@@ -31,7 +31,7 @@ TEST(test_names_of_parts)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int64_t n = -1;
-		bool ok = story_number(rows[i].file, rows[i].kind, rows[i].ending, &n);
+		bool ok = history_number(rows[i].file, rows[i].kind, rows[i].ending, &n);
 
 		assert_int_equal(ok ? n : -1, rows[i].want);
 	}
@@ -54,7 +54,7 @@ TEST(test_the_last_report)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc =
-			story_last_report(rows[i].text, strlen(rows[i].text));
+			history_last_report(rows[i].text, strlen(rows[i].text));
 
 		assert_int_equal(json_int(doc, -1, "n"), rows[i].want);
 	}

@@ -1,4 +1,4 @@
-/* objects.c - the objects of a run of the past (story/story_impl.h). */
+/* objects.c - the objects of a run of the past (history/history_impl.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "history/history_impl.h"
 #include "jobs/jobs.h"
 #include "local/state_metrics.h"
 #include "local/state_owned.h"
-#include "story/story_impl.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 #include "trainer/trainjob_status.h"
@@ -56,7 +56,7 @@ static void put_end(cJSON *tj, const cJSON *report)
 			      arena_printf(&a, "stopped by a signal%s%s", why ? ": " : "",
 					   why ? why : ""),
 			      when);
-	else if (!story_is_alive(report))
+	else if (!history_is_alive(report))
 		put_condition(tj, COND_FAILED, REASON_INTERRUPTED,
 			      arena_printf(&a, "its supervisor was last heard of at %s",
 					   when ? when : "an unknown time"),
@@ -80,7 +80,7 @@ static cJSON *count_of(const cJSON *report, const cJSON *tj)
 	cJSON *list = cJSON_CreateArray(), *count = cJSON_CreateObject();
 	bool ok = str_eq(json_str(report, "status"), "Succeeded"), ended = has_ended(tj);
 
-	json_put_str(count, STORY_STEP, "name");
+	json_put_str(count, HISTORY_STEP, "name");
 	json_put_int(count, !ended, "ready");
 	json_put_int(count, ended && ok, "succeeded");
 	json_put_int(count, ended && !ok, "failed");
@@ -90,7 +90,8 @@ static cJSON *count_of(const cJSON *report, const cJSON *tj)
 	return list;
 }
 
-cJSON *story_trainjob(const cJSON *submitted, const cJSON *report, const cJSON *progress)
+cJSON *history_trainjob(const cJSON *submitted, const cJSON *report,
+			const cJSON *progress)
 {
 	cJSON *tj = json_dup(submitted);
 
@@ -124,19 +125,19 @@ static cJSON *pod_spec(void)
 {
 	cJSON *spec = cJSON_CreateObject(), *container = cJSON_CreateObject();
 
-	json_put_str(container, STORY_CONTAINER, "name");
+	json_put_str(container, HISTORY_CONTAINER, "name");
 	cJSON_AddItemToArray(json_list(spec, "containers"), container);
 	return spec;
 }
 
-cJSON *story_jobset(const cJSON *tj, const cJSON *report)
+cJSON *history_jobset(const cJSON *tj, const cJSON *report)
 {
 	cJSON *jobset = meta_new(JOBSET_API_VERSION, JOBSET_KIND, meta_namespace(tj),
 				 meta_name(tj));
 	cJSON *job = cJSON_CreateObject();
 	const char *const path[] = { "template", "spec", NULL };
 
-	json_put_str(job, STORY_STEP, "name");
+	json_put_str(job, HISTORY_STEP, "name");
 	json_put_str(job, "trainer", "template", "metadata", "labels", LABEL_ANCESTOR);
 	json_put_int(json_obj_at(job, path), json_int(report, 1, "nodes"), "completions");
 	json_put_int(json_obj_at(job, path), json_int(report, 1, "nodes"), "parallelism");
@@ -145,9 +146,10 @@ cJSON *story_jobset(const cJSON *tj, const cJSON *report)
 	return jobset;
 }
 
-const char *story_pod(struct arena *arena, const char *name, int64_t rank)
+const char *history_pod(struct arena *arena, const char *name, int64_t rank)
 {
-	return arena_printf(arena, "%s-" STORY_STEP "-0-%lld-run", name, (long long)rank);
+	return arena_printf(arena, "%s-" HISTORY_STEP "-0-%lld-run", name,
+			    (long long)rank);
 }
 
 /*
@@ -187,7 +189,7 @@ static cJSON *object_of(const cJSON *tj, const cJSON *report, const char *api_ve
 	cleanup_arena struct arena a = { 0 };
 	cJSON *obj = meta_new(api_version, kind, meta_namespace(tj), name);
 	static const char *const labels[][2] = {
-		{ "jobset.sigs.k8s.io/replicatedjob-name", STORY_STEP },
+		{ "jobset.sigs.k8s.io/replicatedjob-name", HISTORY_STEP },
 		{ "jobset.sigs.k8s.io/restart-attempt", "0" },
 		{ "jobset.sigs.k8s.io/job-index", "0" },
 	};
@@ -205,7 +207,7 @@ static cJSON *object_of(const cJSON *tj, const cJSON *report, const char *api_ve
 static cJSON *job_of(const cJSON *tj, const cJSON *report)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *name = arena_printf(&a, "%s-" STORY_STEP "-0", meta_name(tj));
+	const char *name = arena_printf(&a, "%s-" HISTORY_STEP "-0", meta_name(tj));
 	int64_t nodes = json_int(report, 1, "nodes");
 	cJSON *job = object_of(tj, report, "batch/v1", "Job", name);
 
@@ -218,7 +220,7 @@ static cJSON *job_of(const cJSON *tj, const cJSON *report)
 static cJSON *pod_of(const cJSON *tj, const cJSON *job, const cJSON *report, int64_t rank)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *name = story_pod(&a, meta_name(tj), rank),
+	const char *name = history_pod(&a, meta_name(tj), rank),
 		   *started = json_str(report, "started");
 	cJSON *pod = object_of(tj, report, "v1", "Pod", name);
 	cJSON *container = cJSON_CreateObject();
@@ -228,7 +230,7 @@ static cJSON *pod_of(const cJSON *tj, const cJSON *job, const cJSON *report, int
 	meta_set_annotation(pod, NODE_LOGS_ANNOTATION, "logs"); /* where is set later */
 	meta_set_owner(pod, job);
 	json_put(pod, pod_spec(), "spec");
-	json_put_str(container, STORY_CONTAINER, "name");
+	json_put_str(container, HISTORY_CONTAINER, "name");
 	json_put_int(container, 0, "restartCount");
 	if (has_ended(tj)) {
 		put_pod_end(pod, container, report, rank);
@@ -304,10 +306,10 @@ static int write_lines(struct writing *w, const char *dir, const char *kind,
 {
 	cleanup_arena struct arena a = { 0 };
 	size_t n;
-	struct story_part *parts = story_parts(&a, dir, kind, &n);
+	struct history_part *parts = history_parts(&a, dir, kind, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
+		cleanup_buf struct buf text = { .max = HISTORY_MAX_LINES };
 
 		if (file_read_regular(&text, path_join(&a, dir, parts[i].path), err))
 			return error_wrap(err, "attempts/%s", parts[i].path);
@@ -317,8 +319,8 @@ static int write_lines(struct writing *w, const char *dir, const char *kind,
 	return 0;
 }
 
-int story_write(const struct state_run *run, const cJSON *tj, const cJSON *report,
-		const char *dir, struct error *err)
+int history_write(const struct state_run *run, const cJSON *tj, const cJSON *report,
+		  const char *dir, struct error *err)
 {
 	cleanup_json cJSON *job = job_of(tj, report);
 	struct writing w = { run, tj, 0 };

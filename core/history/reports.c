@@ -1,8 +1,8 @@
-/* reports.c - what a run has reported, from its directory alone (story/story.h). */
+/* reports.c - what a run has reported, from its directory alone (history/history.h). */
 #include "base/cleanup.h"
+#include "history/history_impl.h"
 #include "local/state_metrics.h"
 #include "net/uri.h"
-#include "story/story_impl.h"
 
 enum {
 	MAX_PART = 16 << 20, /* bytes: its writer has at most 9 MiB in one */
@@ -15,7 +15,7 @@ static int read_parts(struct rundir *p, const struct store_listing *list,
 {
 	cleanup_arena struct arena a = { 0 };
 	size_t n, left = MAX_PARTS;
-	struct story_part *parts = story_listed(&a, list, "metrics", &n);
+	struct history_part *parts = history_listed(&a, list, "metrics", &n);
 
 	for (size_t i = 0; i < n; i++) {
 		cleanup_buf struct buf text = { .max = left < MAX_PART ? left
@@ -49,9 +49,9 @@ static int read_reports(struct rundir *p, void (*each)(void *ctx, const cJSON *r
 	return rc;
 }
 
-int story_reports(const struct story_conf *conf,
-		  void (*each)(void *ctx, const cJSON *report), void *ctx,
-		  struct error *err)
+int history_reports(const struct history_conf *conf,
+		    void (*each)(void *ctx, const cJSON *report), void *ctx,
+		    struct error *err)
 {
 	struct rundir p = { 0 };
 	int rc = rundir_open(&p, conf->uri, conf->env, conf->ctx, err) ||

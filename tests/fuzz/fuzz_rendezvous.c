@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "net/meeting.h"
+#include "net/rendezvous.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The documents, and how it ended, as a text; the bytes come `step` at a time. */
 static void hear(const uint8_t *data, size_t size, size_t step, struct buf *ret)
 {
-	cleanup_buf struct buf in = { .max = MEETING_LINE_MAX };
+	cleanup_buf struct buf in = { .max = RENDEZVOUS_LINE_MAX };
 	struct error err = { 0 };
 
 	for (size_t at = 0; at < size; at += step) {
@@ -16,12 +16,12 @@ static void hear(const uint8_t *data, size_t size, size_t step, struct buf *ret)
 		int rc;
 
 		buf_add(&in, data + at, step < size - at ? step : size - at);
-		while (!(rc = meeting_line(&in, &doc, &err)) && doc) {
+		while (!(rc = rendezvous_line(&in, &doc, &err)) && doc) {
 			json_print(ret, doc);
 			buf_adds(ret, ";");
 			cJSON_Delete(doc);
 		}
-		FUZZ_CHECK(in.len <= MEETING_LINE_MAX);
+		FUZZ_CHECK(in.len <= RENDEZVOUS_LINE_MAX);
 		if (rc) {
 			FUZZ_CHECK(err.msg[0] && !doc);
 			buf_adds(ret, err.msg);

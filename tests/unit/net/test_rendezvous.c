@@ -1,5 +1,5 @@
-/* Nodes that meet on loopback, among strangers who connect and say nothing. */
-#include "net/meeting.h"
+/* Nodes that connect on loopback, among connections that send nothing. */
+#include "net/rendezvous.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "tests/unit/base/base_test.h"
 
-enum { STRANGERS = 300, PLACES = 256, DEADLINE_MS = 60000 };
+enum { PREAUTH = 300, PLACES = 256, DEADLINE_MS = 60000 };
 
 struct node {
 	uint32_t rank;
@@ -35,27 +35,27 @@ static int free_port(void)
 	return ntohs(a.sin_port);
 }
 
-static void setup_node(struct meeting *m, uint32_t rank, int port)
+static void setup_node(struct rendezvous *m, uint32_t rank, int port)
 {
-	*m = (struct meeting){ .n = 3,
-			       .rank = rank,
-			       .host = "127.0.0.1",
-			       .port = port,
-			       .deadline = clock_ms() + DEADLINE_MS };
+	*m = (struct rendezvous){ .n = 3,
+				  .rank = rank,
+				  .host = "127.0.0.1",
+				  .port = port,
+				  .deadline = clock_ms() + DEADLINE_MS };
 	memset(m->key, 7, sizeof(m->key));
 }
 
 static void *node_main(void *ctx)
 {
 	struct node *n = ctx;
-	struct meeting m;
+	struct rendezvous m;
 	cleanup_json cJSON *hello = doc_of(n->hello);
 
 	setup_node(&m, n->rank, n->port);
 	m.key[0] += n->other_key;
-	n->rc = meeting_open(&m, hello, NULL, &n->err) ||
-		meeting_receive(&m, 0, &n->heard, &n->err);
-	meeting_close(&m);
+	n->rc = rendezvous_open(&m, hello, NULL, &n->err) ||
+		rendezvous_receive(&m, 0, &n->heard, &n->err);
+	rendezvous_close(&m);
 	return NULL;
 }
 
@@ -78,7 +78,7 @@ static int connect_to(int port)
 
 /* Who connects to rank 0, in this order: strangers, an impostor, the nodes 1 and 2. */
 struct scene {
-	int port, strangers, fds[STRANGERS];
+	int port, preauth, fds[PREAUTH];
 	struct node *impostor; /* or NULL */
 	struct node nodes[2];
 };
@@ -87,7 +87,7 @@ static void *scene_main(void *ctx)
 {
 	struct scene *s = ctx;
 
-	for (int i = 0; i < s->strangers; i++)
+	for (int i = 0; i < s->preauth; i++)
 		s->fds[i] = connect_to(s->port);
 	if (s->impostor) {
 		node_start(s->impostor);
@@ -122,7 +122,7 @@ static void play(struct scene *s, struct refusals *r)
 	cJSON *hellos[3] = { 0 };
 	cleanup_json cJSON *doc = doc_of("{\"go\":true}");
 	pthread_t thread;
-	struct meeting m;
+	struct rendezvous m;
 
 	s->port = free_port();
 	for (uint32_t i = 0; i < 2; i++)
@@ -136,7 +136,7 @@ static void play(struct scene *s, struct refusals *r)
 	m.refused = count_refusal;
 	m.ctx = r;
 	assert_int_equal(pthread_create(&thread, NULL, scene_main, s), 0);
-	assert_int_equal(meeting_open(&m, NULL, hellos, &err), 0);
+	assert_int_equal(rendezvous_open(&m, NULL, hellos, &err), 0);
 	pthread_join(thread, NULL);
 	assert_null(hellos[0]);
 	check_int("a of rank 1", json_int(hellos[1], 0, "a"), 1);
@@ -144,26 +144,26 @@ static void play(struct scene *s, struct refusals *r)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct node *n = &s->nodes[i];
 
-		assert_int_equal(meeting_send(&m, n->rank, doc, &err), 0);
+		assert_int_equal(rendezvous_send(&m, n->rank, doc, &err), 0);
 		pthread_join(n->thread, NULL);
 		check_text("node", n->rc ? n->err.msg : NULL, NULL);
 		assert_true(json_bool(n->heard, false, "go"));
 		cJSON_Delete(n->heard);
 		cJSON_Delete(hellos[n->rank]);
 	}
-	meeting_close(&m);
-	for (int i = 0; i < s->strangers; i++)
+	rendezvous_close(&m);
+	for (int i = 0; i < s->preauth; i++)
 		close(s->fds[i]);
 }
 
 /* One after another, they would have had 5 s each. */
-TEST(test_silent_strangers)
+TEST(test_silent_connections)
 {
-	struct scene s = { .strangers = STRANGERS };
+	struct scene s = { .preauth = PREAUTH };
 	struct refusals r = { 0 };
 
 	play(&s, &r);
-	assert_true(r.waiting >= STRANGERS - PLACES);
+	assert_true(r.waiting >= PREAUTH - PLACES);
 }
 
 /* Those that are refused do not take the place of the one that is expected. */

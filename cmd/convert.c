@@ -93,9 +93,12 @@ static void report_field(cJSON *fields, struct doc *doc, const struct convert_no
 
 static void report_doc(struct run *r, struct doc *doc, const struct convert_result *res)
 {
-	cJSON *entry = cJSON_CreateObject(), *fields;
+	cJSON *entry, *fields;
 	bool refused = doc->errs.n > 0;
 
+	if (!r->opts->report)
+		return;
+	entry = cJSON_CreateObject();
 	if (doc->source->name)
 		json_put_str(entry, doc->source->name, "file");
 	put_place(entry, doc, "");

@@ -291,7 +291,7 @@ static void change(struct exchange *x, const struct update *how)
 		cleanup_stored struct stored *before =
 			storage_get(x->server->storage, key);
 
-		while (cJSON_GetArraySize(x->warnings))
+		while (x->warnings->child)
 			cJSON_DeleteItemFromArray(x->warnings, 0);
 		if (before)
 			again = change_once(x, how, before, i < TRIES);

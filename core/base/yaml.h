@@ -36,10 +36,11 @@ void yaml_places_free(struct yaml_places *places); /* NULL is fine */
  * Where the field `path` ("spec.trainer.env[2].name", "metadata.labels[a/b]",
  * as field errors write it) of document `doc` (from 0, empty ones not counted)
  * stands. When the field itself is absent: the nearest existing ancestor.
- * false: there is no such document; places may be NULL.
+ * false: there is no such document; places may be NULL. Fields in the order of
+ * the text take one pass over it. One thread at a time.
  */
-bool yaml_locate(const struct yaml_places *places, int doc, const char *path,
-		 int *ret_line, int *ret_column);
+bool yaml_locate(struct yaml_places *places, int doc, const char *path, int *ret_line,
+		 int *ret_column);
 
 CLEANUP(yaml_places, struct yaml_places *, yaml_places_free);
 #define cleanup_yaml_places __attribute__((cleanup(cleanup_yaml_placesp)))

@@ -33,6 +33,23 @@ static struct step next_step(const char **path)
 	return s;
 }
 
+/*
+ * Where the last search at a depth ended, and the next one begins: all fields of a text,
+ * asked for in its order, take one pass.
+ */
+struct finger {
+	const struct yaml_node *in, *at; /* in: the mapping or the sequence; NULL: none */
+	size_t index;                    /* of `at`, in a sequence */
+};
+
+struct yaml_places {
+	struct arena arena;
+	struct yaml_node *roots;
+	const struct yaml_node *root; /* the document that was asked for last */
+	int doc;                      /* its number */
+	struct finger fingers[YAML_MAX_DEPTH];
+};
+
 static const struct yaml_node *resolved(const struct yaml_node *node)
 {
 	return node->kind == YAML_ALIAS ? node->target : node;
@@ -45,18 +62,25 @@ static bool is_key(const struct yaml_node *node, const struct step *s)
 	       !memcmp(node->text, s->key, s->len);
 }
 
-/* The key's node in a mapping, or in what is merged into it. */
+static const struct yaml_node *key_between(const struct yaml_node *k,
+					   const struct yaml_node *end,
+					   const struct step *s)
+{
+	for (; k != end; k = k->next->next)
+		if (is_key(k, s))
+			return k;
+	return NULL;
+}
+
 static const struct yaml_node *find_key(const struct yaml_node *mapping,
-					const struct step *s, int depth)
+					const struct step *s, int depth);
+
+/* The key's node in what is merged into a mapping. */
+static const struct yaml_node *merged_key(const struct yaml_node *mapping,
+					  const struct step *s, int depth)
 {
 	const struct yaml_node *found = NULL, *from;
 
-	mapping = resolved(mapping);
-	if (mapping->kind != YAML_MAPPING || depth > YAML_MAX_DEPTH)
-		return NULL;
-	for (const struct yaml_node *k = mapping->child; k; k = k->next->next)
-		if (is_key(k, s))
-			return k;
 	for (const struct yaml_node *k = mapping->child; k && !found; k = k->next->next) {
 		if (k->kind != YAML_SCALAR || strcmp(k->text, "<<"))
 			continue;
@@ -70,27 +94,62 @@ static const struct yaml_node *find_key(const struct yaml_node *mapping,
 	return found;
 }
 
+/* The key's node in a mapping, or in what is merged into it. */
+static const struct yaml_node *find_key(const struct yaml_node *mapping,
+					const struct step *s, int depth)
+{
+	const struct yaml_node *found;
+
+	mapping = resolved(mapping);
+	if (mapping->kind != YAML_MAPPING || depth > YAML_MAX_DEPTH)
+		return NULL;
+	found = key_between(mapping->child, NULL, s);
+	return found ? found : merged_key(mapping, s, depth);
+}
+
+static const struct yaml_node *follow_key(struct finger *f, const struct yaml_node *in,
+					  const struct step *s)
+{
+	const struct yaml_node *k = key_between(f->at, NULL, s);
+
+	if (!k)
+		k = key_between(in->child, f->at, s);
+	if (!k)
+		return merged_key(in, s, 0);
+	*f = (struct finger){ .in = in, .at = k };
+	return k;
+}
+
+static const struct yaml_node *follow_index(struct finger *f, const struct yaml_node *in,
+					    const struct step *s)
+{
+	size_t index = strtoul(s->key, NULL, 10);
+	bool ahead = f->at && f->index <= index;
+	const struct yaml_node *child = ahead ? f->at : in->child;
+
+	for (size_t i = ahead ? f->index : 0; child && i < index; i++)
+		child = child->next;
+	if (child)
+		*f = (struct finger){ in, child, index };
+	return child;
+}
+
 /* Follow a step: *at is the node to point at, *node its value. */
-static bool follow(const struct step *s, const struct yaml_node **at,
+static bool follow(struct finger *f, const struct step *s, const struct yaml_node **at,
 		   const struct yaml_node **node)
 {
-	const struct yaml_node *in = resolved(*node), *child = in->child;
+	const struct yaml_node *in = resolved(*node), *child = NULL;
 
-	if (in->kind == YAML_MAPPING) {
-		child = find_key(in, s, 0);
-		if (!child)
-			return false;
-		*at = child;
-		*node = child->next;
-		return true;
-	}
-	if (in->kind != YAML_SEQUENCE || !s->in_brackets)
-		return false;
-	for (unsigned long i = strtoul(s->key, NULL, 10); child && i; i--)
-		child = child->next;
+	if (f->in != in)
+		*f = (struct finger){ 0 };
+	if (in->kind == YAML_MAPPING)
+		child = follow_key(f, in, s);
+	else if (in->kind == YAML_SEQUENCE && s->in_brackets)
+		child = follow_index(f, in, s);
 	if (!child)
 		return false;
-	*at = *node = child;
+	*at = child;
+	*node = in->kind == YAML_MAPPING ? child->next : child;
 	return true;
 }
 
@@ -103,11 +162,6 @@ static bool is_empty(const struct yaml_node *node)
 	return node->kind == YAML_SCALAR && !yaml_scalar(&value, node, IGNORED) &&
 	       cJSON_IsNull(value);
 }
-
-struct yaml_places {
-	struct arena arena;
-	struct yaml_node *roots;
-};
 
 struct yaml_places *yaml_places(const void *data, size_t len)
 {
@@ -130,21 +184,36 @@ void yaml_places_free(struct yaml_places *places)
 	free(places);
 }
 
-bool yaml_locate(const struct yaml_places *places, int doc, const char *path,
-		 int *ret_line, int *ret_column)
+static const struct yaml_node *root_of(struct yaml_places *p, int doc)
 {
-	const struct yaml_node *node, *at;
+	const struct yaml_node *node = p->roots;
+	int n = 0;
 
-	for (node = places ? places->roots : NULL; node; node = node->next)
-		if (!is_empty(node) && !doc--)
+	if (p->root && p->doc <= doc) {
+		node = p->root;
+		n = p->doc;
+	}
+	for (; node; node = node->next)
+		if (!is_empty(node) && n++ == doc)
 			break;
+	if (node) {
+		p->root = node;
+		p->doc = doc;
+	}
+	return node;
+}
+
+bool yaml_locate(struct yaml_places *places, int doc, const char *path, int *ret_line,
+		 int *ret_column)
+{
+	const struct yaml_node *node = places ? root_of(places, doc) : NULL, *at = node;
+
 	if (!node)
 		return false;
-	at = node;
-	while (*path) {
+	for (size_t depth = 0; *path && depth < YAML_MAX_DEPTH; depth++) {
 		struct step s = next_step(&path);
 
-		if (!follow(&s, &at, &node))
+		if (!follow(&places->fingers[depth], &s, &at, &node))
 			break;
 	}
 	*ret_line = at->line;

@@ -55,8 +55,9 @@ static cJSON *pod_template(const cJSON *override, bool flat)
 	return pod;
 }
 
-static void convert_override(struct v1_job *j, cJSON *patches, const char *path,
-			     const cJSON *override, bool flat)
+/* number: of the patch; the API server wants one manager for each. */
+static void convert_override(struct v1_job *j, cJSON *patches, size_t number,
+			     const char *path, const cJSON *override, bool flat)
 {
 	const cJSON *targets = json_get(override, "targetJobs"), *target;
 	char *at = arena_printf(j->arena, "%s.targetJobs", path);
@@ -67,8 +68,8 @@ static void convert_override(struct v1_job *j, cJSON *patches, const char *path,
 		return;
 	}
 	jobs = json_list(
-		add_patch(patches, arena_printf(j->arena, OVERRIDE_MANAGER "-%d",
-						cJSON_GetArraySize(patches) + 1)),
+		add_patch(patches,
+			  arena_printf(j->arena, OVERRIDE_MANAGER "-%zu", number)),
 		"spec", "replicatedJobs");
 	json_each(target, targets) {
 		const char *name = json_str(target, "name");
@@ -89,13 +90,15 @@ static void convert_overrides(struct v1_job *j, cJSON *spec, cJSON *patches,
 	cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(spec, key);
 	const char *path = arena_printf(j->arena, "spec.%s", key);
 	const cJSON *one;
-	size_t i = 0;
+	size_t before = (size_t)cJSON_GetArraySize(patches), i = 0;
 
 	if (list && !cJSON_IsArray(list))
 		v1_refuse(j, path, list, "must be a list");
-	json_each(one, list)
-		convert_override(j, patches, arena_printf(j->arena, "%s[%zu]", path, i++),
-				 one, flat);
+	json_each(one, list) {
+		convert_override(j, patches, before + i + 1,
+				 arena_printf(j->arena, "%s[%zu]", path, i), one, flat);
+		i++;
+	}
 	cJSON_Delete(list);
 }
 

@@ -458,7 +458,7 @@ static void check_election(struct reader *r)
 
 /* "file:line:column: message", in the arena of the configuration. */
 static char *error_line(struct manager_config *c, const char *file,
-			const struct yaml_places *places, const struct field_error *e)
+			struct yaml_places *places, const struct field_error *e)
 {
 	cleanup_buf struct buf line = { .max = MAX_LINE };
 	int row, column;

@@ -47,6 +47,38 @@ static uint64_t cost_of_yaml(const void *ctx, size_t n)
 	return cost_now() - start;
 }
 
+/* The places of all fields of the document that the row has as `a`. */
+static uint64_t cost_of_places(const void *ctx, size_t n)
+{
+	const struct row *row = ctx;
+	cleanup_json cJSON *a = cost_doc(row->a, n);
+	cleanup_free char *text = json_text(a);
+	cleanup_yaml_places struct yaml_places *places = yaml_places(text, strlen(text));
+	uint64_t start = cost_now();
+	const cJSON *field;
+	int line, column, i = 0;
+
+	json_each(field, a) {
+		char path[64];
+
+		if (field->string)
+			snprintf(path, sizeof(path), "%s", field->string);
+		else
+			snprintf(path, sizeof(path), "[%d]", i++);
+		assert_true(yaml_locate(places, 0, path, &line, &column));
+	}
+	return cost_now() - start;
+}
+
+TEST(test_places)
+{
+	bool linear = true;
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		linear &= cost_is_linear(rows[i].what, cost_of_places, &rows[i], 500);
+	assert_true(linear);
+}
+
 TEST(test_json)
 {
 	bool linear = true;

@@ -521,6 +521,14 @@ TEST(test_locate)
 			  rows[i].line > 0);
 		check_int(rows[i].path, line, rows[i].line);
 		check_int(rows[i].path, column, rows[i].column);
+		/* Whatever was looked for before. */
+		for (size_t j = 0; j < N_ELEMENTS(rows); j++) {
+			yaml_locate(places, rows[j].doc, rows[j].path, &line, &column);
+			yaml_locate(places, rows[i].doc, rows[i].path, &line, &column);
+			if (rows[i].line)
+				check_int(rows[i].path, line * 100 + column,
+					  rows[i].line * 100 + rows[i].column);
+		}
 	}
 	assert_null(yaml_places("a: [", 4));
 	assert_false(yaml_locate(NULL, 0, "a", &(int){ 0 }, &(int){ 0 }));

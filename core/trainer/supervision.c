@@ -6,6 +6,9 @@
 #include "api/meta.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define KEY    "supervision"
 #define POD    "pod"
@@ -104,21 +107,39 @@ static void add(struct supervision *to, const struct supervision *s)
 	*to = sum;
 }
 
-/* All that pods before this one told; the loss of the last of them is a restart, too. */
-static struct supervision others(const cJSON *old, const char *pod,
+/* Was the job suspended, and resumed after `at`? Then no pod of it was lost since. */
+static bool was_resumed(const cJSON *tj, int64_t at)
+{
+	const cJSON *c = status_condition(tj_status(tj), COND_SUSPENDED);
+	const char *when = json_str(c, "lastTransitionTime");
+	int64_t resumed;
+
+	return str_eq(json_str(c, "status"), "False") && when &&
+	       !time_parse(&resumed, when, IGNORED) && resumed >= at;
+}
+
+/*
+ * All that pods before this one told; the loss of the last of them is a restart, too, and
+ * the time that the job was suspended is one that it was queued.
+ */
+static struct supervision others(const cJSON *tj, const char *pod,
 				 const struct supervision *all,
 				 const struct supervision *s)
 {
+	const cJSON *old = json_get(tj_status(tj), KEY);
 	struct supervision before = { 0 };
+	bool resumed;
 
 	if (str_eq(json_str(old, POD), pod)) {
 		read_doc(&before, json_get(old, BEFORE));
 		return before;
 	}
 	before = *all;
-	before.lost++;
+	resumed = was_resumed(tj, all->at);
+	before.lost += !resumed;
 	if (s->since > all->at)
-		before.seconds[SUPERVISION_RESTARTING] += s->since - all->at;
+		before.seconds[resumed ? SUPERVISION_QUEUED : SUPERVISION_RESTARTING] +=
+			s->since - all->at;
 	return before;
 }
 
@@ -133,12 +154,13 @@ void supervision_merge(cJSON *to, const cJSON *tj, const char *pod,
 
 	*ret_before = before;
 	if (read_doc(ret_before, old))
-		before = others(old, pod, ret_before, s);
+		before = others(tj, pod, ret_before, s);
 	else
 		*ret_before = before;
 	*ret_all = before;
 	add(ret_all, s);
-	if (meta_created(tj) && !time_parse(&created, meta_created(tj), IGNORED))
+	if (!before.since && meta_created(tj) &&
+	    !time_parse(&created, meta_created(tj), IGNORED))
 		ret_all->seconds[SUPERVISION_QUEUED] =
 			ret_all->since > created ? ret_all->since - created : 0;
 	sum = doc_of(ret_all);

@@ -18,7 +18,7 @@
 #define SUPERVISED_STALLED   "Stalled"
 
 enum supervision_slice {
-	SUPERVISION_QUEUED, /* before the first supervisor began; known to the server */
+	SUPERVISION_QUEUED, /* no supervisor yet, or suspended; known to the server */
 	SUPERVISION_STARTING,
 	SUPERVISION_PRODUCTIVE,
 	SUPERVISION_STALLED,

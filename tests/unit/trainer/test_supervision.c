@@ -95,17 +95,37 @@ TEST(test_the_sum)
 	merge("{supervision: {restarts: 1, lost: 0, stalls: 0, since: 995, at: 990, pod: o, "
 	      "failed: {rank: 0, status: 3}, " SUM("40") "}}",
 	      "p",
-	      "{restarts: 3, lost: 1, stalls: 1, since: 995, at: 1100, seconds: {queued: 5, "
+	      "{restarts: 3, lost: 1, stalls: 1, since: 995, at: 1100, seconds: {queued: 10, "
 	      "starting: 2, productive: 130, stalled: 4, repeated: 6, restarting: 18}, "
 	      "pod: p, before: {restarts: 1, lost: 1, stalls: 0, failed: {rank: 0, status: "
 	      "3}, since: 995, at: 990, seconds: {queued: 10, starting: 1, productive: 40, "
 	      "stalled: 2, repeated: 3, restarting: 14}}}");
+	/* The job was suspended in between, from 00:16:30 to 00:16:35. */
+	merge("{conditions: [{type: Suspended, status: 'False', lastTransitionTime: "
+	      "'1970-01-01T00:16:35Z'}], supervision: {restarts: 1, lost: 0, stalls: 0, "
+	      "since: 980, at: 990, pod: o, " SUM("40") "}}",
+	      "p",
+	      "{restarts: 3, lost: 0, stalls: 1, since: 980, at: 1100, seconds: {queued: "
+	      "20, starting: 2, productive: 130, stalled: 4, repeated: 6, restarting: 8}, "
+	      "pod: p, before: {restarts: 1, lost: 0, stalls: 0, since: 980, at: 990, "
+	      "seconds: {queued: 20, starting: 1, productive: 40, stalled: 2, repeated: 3, "
+	      "restarting: 4}}}");
+	/* ... before the last pod started: this one was lost. */
+	merge("{conditions: [{type: Suspended, status: 'False', lastTransitionTime: "
+	      "'1970-01-01T00:16:25Z'}], supervision: {restarts: 1, lost: 0, stalls: 0, "
+	      "since: 986, at: 990, pod: o, " SUM("40") "}}",
+	      "p",
+	      "{restarts: 3, lost: 1, stalls: 1, since: 986, at: 1100, seconds: {queued: "
+	      "10, starting: 2, productive: 130, stalled: 4, repeated: 6, restarting: "
+	      "18}, pod: p, before: {restarts: 1, lost: 1, stalls: 0, since: 986, at: 990, "
+	      "seconds: {queued: 10, starting: 1, productive: 40, stalled: 2, repeated: 3, "
+	      "restarting: 14}}}");
 	/* It tells more: what was before it remains. */
 	merge("{supervision: {restarts: 1, lost: 1, stalls: 0, since: 995, at: 990, pod: p, "
 	      "before: {restarts: 7, lost: 1, stalls: 0, since: 900, at: 990, " SUM(
 		      "5") "}, " SUM("6") "}}",
 	      "p",
-	      "{restarts: 9, lost: 1, stalls: 1, since: 900, at: 1100, seconds: {queued: 0, "
+	      "{restarts: 9, lost: 1, stalls: 1, since: 900, at: 1100, seconds: {queued: 10, "
 	      "starting: 2, productive: 95, stalled: 4, repeated: 6, restarting: 8}, pod: "
 	      "p, before: {restarts: 7, lost: 1, stalls: 0, since: 900, at: 990, " SUM(
 		      "5") "}}");

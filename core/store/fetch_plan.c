@@ -283,6 +283,16 @@ static void list_again(struct fetch *f, struct file *file)
 	pthread_mutex_unlock(&f->listing);
 }
 
+/* A size that a response gave, and no listing, is of the file that was there then. */
+static void forget_size(struct fetch *f, struct file *file)
+{
+	if (file->o.size < 0 || f->list.objects[file->index].size >= 0)
+		return;
+	fetch_count(&f->bytes, -file->o.size);
+	__atomic_add_fetch(&f->files_unsized, 1, __ATOMIC_RELAXED);
+	file->o.size = -1;
+}
+
 /* Call it with the lock, which is released during the work. */
 static void reset(struct fetch *f, struct file *file)
 {
@@ -290,6 +300,7 @@ static void reset(struct fetch *f, struct file *file)
 	int rc;
 
 	file->busy = true;
+	forget_size(f, file);
 	pthread_mutex_unlock(&f->lock);
 	list_again(f, file);
 	rc = file_reset(f, file, &err);

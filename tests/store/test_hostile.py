@@ -470,6 +470,31 @@ for uri in "s3://buck/d", "s3://buck/x":
 check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 
+class Replaced:
+    """A web server whose file is another one after the first answer."""
+
+    def __init__(self, new, tags=True):
+        self.files, self.tags = [DATA * 30000, new], tags
+
+    def __call__(self, h):
+        data, tag = self.files[0], '"%d"' % len(self.files)
+        if len(self.files) > 1:
+            del self.files[0]
+        first, last = (int(x) for x in h.headers["Range"][len("bytes="):].split("-"))
+        last = min(last, len(data) - 1)
+        fields = {"ETag": tag} if self.tags else {}
+        if first > last:
+            return 416, fields | {"Content-Range": f"bytes */{len(data)}"}, b""
+        return 206, fields | {"Content-Range": f"bytes {first}-{last}/{len(data)}"}, data[first:last + 1]
+
+
+for what, new in (("longer", DATA * 40000), ("shorter", DATA * 20000), ("tiny", b"tiny"), ("new", DATA[::-1] * 30000)):
+    for tags in (True, False):
+        if tags or len(new) != len(DATA) * 30000:
+            check(f"http: a file is replaced by a {what} one meanwhile{'' if tags else ', without ETags'}",
+                  fetch(Peer(Replaced(new, tags)).url + "/x", {"x": new}))
+
+
 class Bare:
     """Some S3 servers leave out the quotes of an ETag: in the list, in the answer, or in both."""
 

@@ -81,8 +81,10 @@ enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
 	const char *host = httpd_header(req, "Host");
 
 	if (!host || !names_us(g, host, "")) {
-		*ret_why =
-			"This page is served only as 127.0.0.1 or localhost, with its own port.\n";
+		*ret_why = "This page is served only as 127.0.0.1 or localhost, with its "
+			   "own port. From another machine, forward that port as itself: "
+			   "ssh -L PORT:127.0.0.1:PORT HOST. Then open the URL that "
+			   "'kftrainer ui' printed.\n";
 		return GATE_REFUSED;
 	}
 	if (has_foreign_origin(g, req)) {

@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+
+enum { RETRY_MS = 10 * 1000, LINE_MAX_BYTES = 100 };
 
 static void mark(struct output *o, bool begins)
 {
@@ -60,6 +64,7 @@ int output_open(struct output *o, const char *path, struct error *err)
 				     .mark = SCREEN_CUT };
 	o->unended = false;
 	o->path = path;
+	o->lost = 0;
 	o->marks = -1;
 	o->fd = open_append(path);
 	if (o->fd < 0)
@@ -72,20 +77,77 @@ int output_open(struct output *o, const char *path, struct error *err)
 	return 0;
 }
 
+static void say(struct output *o, const char *text)
+{
+	o->on_line(o->ctx, text, strlen(text));
+}
+
+/* After a failure, the file has an unknown part of what was written. */
+static void find_size(struct output *o)
+{
+	off_t size = lseek(o->fd, 0, SEEK_END);
+
+	o->size = size < 0 ? o->size : size;
+}
+
+/* Say in the file what is missing there. False: it cannot be written yet. */
+static bool resume(struct output *o)
+{
+	char line[LINE_MAX_BYTES];
+	int n = snprintf(line, sizeof(line),
+			 "kftrainer: %lld bytes of output are missing here\n",
+			 (long long)o->lost);
+
+	o->retry_at = clock_ms() + RETRY_MS;
+	find_size(o);
+	end_line(o);
+	if (file_write_fd(o->fd, line, (size_t)n, o->path, IGNORED)) {
+		if (ftruncate(o->fd, o->size) < 0)
+			find_size(o);
+		return false;
+	}
+	o->size += n;
+	o->lost = 0;
+	if (o->marks < 0 && o->marks_path)
+		o->marks = open_marks(o->marks_path);
+	return true;
+}
+
+/* The end of a file that lacks some: what is missing is said in place of its last bytes. */
+static void end_short(struct output *o)
+{
+	if (resume(o) || o->size < LINE_MAX_BYTES ||
+	    ftruncate(o->fd, o->size - LINE_MAX_BYTES) < 0)
+		return;
+	o->lost += LINE_MAX_BYTES;
+	(void)resume(o);
+}
+
 static void write_log(struct output *o, const char *data, size_t len)
 {
+	int64_t end;
 	struct error err;
 
 	if (o->fd < 0)
 		return;
-	mark(o, false);
-	o->size += (int64_t)len;
-	if (file_write_fd(o->fd, data, len, o->path, &err) == 0)
+	if (o->lost && clock_ms() >= o->retry_at && resume(o))
+		say(o, "kftrainer: the log file can be written again");
+	if (o->lost) {
+		o->lost += (int64_t)len;
 		return;
-	close(o->fd);
-	o->fd = -1;
-	error_wrap(&err, "kftrainer: log file ends here, the container continues");
-	o->on_line(o->ctx, err.msg, strlen(err.msg));
+	}
+	mark(o, false);
+	end = o->size + (int64_t)len;
+	if (!file_write_fd(o->fd, data, len, o->path, &err)) {
+		o->size = end;
+		return;
+	}
+	find_size(o);
+	o->lost = end > o->size ? end - o->size : 1;
+	o->retry_at = clock_ms() + RETRY_MS;
+	error_wrap(&err, "kftrainer: the log file cannot be written, the container "
+			 "continues");
+	say(o, err.msg);
 }
 
 void output_add(struct output *o, const char *data, size_t len)
@@ -104,7 +166,9 @@ void output_add(struct output *o, const char *data, size_t len)
 
 void output_close(struct output *o)
 {
-	if (o->unended)
+	if (o->fd >= 0 && o->lost)
+		end_short(o);
+	else if (o->unended)
 		write_log(o, "\n", 1);
 	o->unended = false;
 	screen_end(&o->screen);

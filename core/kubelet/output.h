@@ -4,9 +4,11 @@
  * The file gets every byte as it was written. Lines go to a callback without their
  * newline, as a terminal would show them (base/screen.h): of a progress bar, the final
  * state. A line longer than OUTPUT_MAX_LINE is cut there and its rest dropped. If the
- * file cannot be written (full disk), one line to the callback reports it and logging
- * stops; the container never waits for the disk. A file of marks beside it may record
- * when each piece was read (struct output_mark).
+ * file cannot be written (full disk), a line to the callback reports it; every 10 seconds
+ * it is tried again, and then a line in the file says how many bytes are missing there;
+ * at the end it takes the place of the last 100 bytes if there is still no room.
+ * The container never waits for the disk. A file of marks beside it may record when each
+ * piece was read (struct output_mark).
  */
 #ifndef KUBELET_OUTPUT_H
 #define KUBELET_OUTPUT_H
@@ -30,6 +32,8 @@ struct output {
 	const char *marks_path; /* NULL: no marks; must outlive the output */
 	int marks;              /* -1: none */
 	int64_t size;           /* of the file */
+	int64_t lost;           /* bytes that are missing at its end */
+	int64_t retry_at;       /* of clock_ms(), while some are */
 	struct screen screen;
 	bool unended; /* the file's last byte is no newline */
 	void (*on_line)(void *ctx, const char *line, size_t len);

@@ -6,7 +6,7 @@
 
 #include "tests/unit/kubelet/kubelet_cases.h"
 
-/* A log file that cannot grow ends with one line that says so; the pod goes on. */
+/* Of a log file that cannot grow, a line says so; the pod goes on. */
 static void test_full_disk(void **state)
 {
 	struct podtest t = { 0 };
@@ -24,7 +24,7 @@ static void test_full_disk(void **state)
 	podtest_wait(&t, "p");
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
-	assert_non_null(strstr((char *)t.lines.data, "log file ends here"));
+	assert_non_null(strstr((char *)t.lines.data, "log file cannot be written"));
 	assert_non_null(strstr((char *)t.lines.data, "p/c: line 6\n"));
 	podtest_close(&t);
 }

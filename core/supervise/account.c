@@ -33,7 +33,7 @@ void account_start(struct account *a, int64_t now)
 	a->last = now;
 }
 
-void account_sign(struct account *a, bool report, bool higher, int64_t now)
+void account_activity(struct account *a, bool report, bool higher, int64_t now)
 {
 	if (!a->running)
 		return;

@@ -1,8 +1,8 @@
 /*
- * account.h - where a job's time goes: starting, productive, stalled, repeated, restarting.
+ * account.h - account the time of a job: starting, productive, stalled, repeated, restarting.
  *
- * A start lasts until its first progress report, without reports until its first output.
- * Then the time is productive, or repeated while progress is not higher than any before.
+ * A start lasts until its first progress report, or, without reports, its first output. From
+ * then on the time is productive, or repeated while progress is below its maximum.
  *
  * No I/O and no clock: times are milliseconds of any monotonic clock.
  */
@@ -14,21 +14,25 @@
 
 #include "trainer/supervision.h"
 
-/* The commands run if `running`; what comes after `since` is in no slice yet. */
 struct account {
 	int64_t ms[SUPERVISION_SLICES];
-	int64_t since, output, last; /* of this start: the first sign, the last; -1 */
-	bool running, reported, higher;
-	enum supervision_slice waiting; /* while they do not run */
+	int64_t since;  /* the time until then is in `ms` */
+	int64_t output; /* the first activity of this start before its reports; -1: none */
+	int64_t last;   /* the last activity */
+	bool running;   /* the commands run */
+	bool reported;  /* progress, in this start */
+	bool higher;    /* the last report was above the maximum before it */
+	enum supervision_slice waiting; /* the slice of the time while they do not run */
 };
 
 void account_init(struct account *a, int64_t now);
 void account_start(struct account *a, int64_t now);
-/* A sign of life. `report`: of progress; `higher`: than any before. */
-void account_sign(struct account *a, bool report, bool higher, int64_t now);
-void account_stall(struct account *a, int64_t now); /* found now, since the last sign */
+/* Output or a progress report (`report`); `higher`: it is above the maximum so far. */
+void account_activity(struct account *a, bool report, bool higher, int64_t now);
+void account_stall(struct account *a,
+		   int64_t now); /* found now, since the last activity */
 void account_stop(struct account *a, int64_t now);
-/* In milliseconds until now. */
+/* The slices until `now`, in milliseconds. */
 void account_read(const struct account *a, int64_t ret[SUPERVISION_SLICES], int64_t now);
 
 #endif

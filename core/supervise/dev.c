@@ -239,7 +239,7 @@ static void commit(struct dev *d)
 
 	enter(d, DEV_SWAPPING);
 	close_follower(d); /* of the run that this ends */
-	star_rest(d->star);
+	star_hold(d->star);
 	d->committed = true;
 	/* A byte after the last frame: the others swap. */
 	star_send(d->star, d->id, nothing, 1);
@@ -384,7 +384,7 @@ static void begin_session(struct dev *d, int fd)
 	}
 	start_receiver(d, d->id + 1);
 	if (star_ended(d->star))
-		star_rest(d->star); /* the job's idle time begins again */
+		star_hold(d->star); /* the job's idle time begins again */
 	d->session = fd;
 	d->moved = clock_ms();
 	memset(d->needs, 0, MANIFEST_ENTRIES / 8);

@@ -191,7 +191,7 @@ static void abort_process(const struct dump *d, const struct process *p, int64_t
 	kill((pid_t)p->pid, SIGCONT);
 	wait_for_end(p->pid, end < until ? end : until);
 	for (int i = 0; i < 2 && clock_ms() < until; i++)
-		relay_settle(&d->out[i]);
+		relay_drain(&d->out[i]);
 	relay_capture(d->out, NULL);
 	stack_read(&stack, (const char *)written.data, written.len);
 	if (stack.len)

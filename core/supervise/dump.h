@@ -1,9 +1,9 @@
 /*
- * dump.h - look at a command's processes: do they write files? Show where they are, and
- * end them by ABRT (private to core/supervise).
+ * dump.h - dump the stacks of a command's processes, and measure what they write (private
+ * to core/supervise).
  *
- * Python writes its stacks when it gets ABRT and PYTHONFAULTHANDLER is set. No core is
- * dumped.
+ * Python writes its stacks when it gets ABRT and PYTHONFAULTHANDLER is set. ABRT ends the
+ * processes; no core is dumped.
  */
 #ifndef SUPERVISE_DUMP_H
 #define SUPERVISE_DUMP_H
@@ -13,20 +13,21 @@
 enum { DUMP_MS = 4000 };
 
 struct dump {
-	struct relay *out; /* two: what the processes write is found in their tail */
-	/* A line for the log, without its end. */
+	struct relay *out; /* two: the stacks are read from their tail */
+	/* Logs a line, given without a newline. */
 	void (*say)(void *ctx, const char *text);
-	/* A stack, as of stack_read(). */
+	/* Gets the output of stack_read(). */
 	void (*stack)(void *ctx, uint32_t who, const struct buf *text);
 	void *say_ctx, *stack_ctx;
 };
 
-/* All descendants of this process, one after the other: takes at most DUMP_MS. */
+/* Dump all descendants of this process, one after the other; takes at most DUMP_MS. */
 void dump_processes(const struct dump *d);
 
 /*
- * What a silent command does that saves a checkpoint: have all descendants together written
- * a MiB a second since the look before? At most one look in `every_ms`; else: no.
+ * Have all descendants together written at least a MiB a second since the last measurement,
+ * as a silent command that saves a checkpoint? Measures at most once in `every_ms`, and
+ * returns false in between.
  */
 struct dump_writes {
 	int64_t at, bytes;

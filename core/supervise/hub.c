@@ -43,7 +43,7 @@ static bool is_ready(const struct hub *h, const struct hub_rank *r)
 static void start_if_ready(struct hub *h, int64_t now)
 {
 	for (uint32_t i = 0; i < h->n; i++)
-		if (h->dev.resting || !is_ready(h, &h->ranks[i]))
+		if (h->dev.held || !is_ready(h, &h->ranks[i]))
 			return;
 	h->order.order = ORDER_START;
 	h->first_failed = NO_RANK;
@@ -59,7 +59,7 @@ static void learn(struct hub *h, const struct peer_state *s)
 	if (s->phase == PEER_NEW)
 		return;
 	if (h->dev.on && !h->order.epoch) { /* rank 0's files may be older than theirs */
-		h->dev.resting = h->dev.lost = true;
+		h->dev.held = h->dev.lost = true;
 		h->dev.since = -1;
 	}
 	if (s->counted > h->order.counted)
@@ -80,9 +80,9 @@ static void stop(struct hub *h, int64_t now)
 		h->ranks[i].away_since = -1;
 }
 
-void hub_rest(struct hub *h, int64_t now)
+void hub_hold(struct hub *h, int64_t now)
 {
-	h->dev.resting = true;
+	h->dev.held = true;
 	h->dev.since = -1;
 	if (h->order.order != ORDER_STOP)
 		stop(h, now);
@@ -90,7 +90,7 @@ void hub_rest(struct hub *h, int64_t now)
 
 void hub_release(struct hub *h, int64_t now)
 {
-	h->dev.resting = false;
+	h->dev.held = false;
 	if (h->order.order == ORDER_STOP)
 		start_if_ready(h, now);
 }
@@ -102,7 +102,7 @@ static void end_run(struct hub *h, struct hub_dev how, int64_t now)
 	h->dev.rank = how.rank;
 	h->dev.status = how.status;
 	buf_adds(&h->said, "; waiting for 'kftrainer rerun'");
-	hub_rest(h, now);
+	hub_hold(h, now);
 }
 
 static void stop_lost(struct hub *h, uint32_t rank, const char *how, int64_t now)
@@ -129,7 +129,7 @@ static bool any_is(const struct hub *h, enum peer_cause cause)
 /* Why the job is not started again, or NULL. */
 static const char *final_cause(const struct hub *h, bool memory)
 {
-	const char *cause = gains_refuse(&h->gains, memory);
+	const char *cause = restart_limit_refuse(&h->restart_limit, memory);
 
 	for (uint32_t i = 0; i < h->n; i++)
 		if (failed(&h->ranks[i]) &&
@@ -168,7 +168,7 @@ int64_t hub_over_at(const struct hub *h)
 
 	for (uint32_t i = 1; i < h->n; i++) {
 		if (is_awaited(h, i))
-			return h->freed_at + HUB_ALONE_MS;
+			return h->freed_at + HUB_AWAY_MAX_MS;
 		if (h->ranks[i].joined)
 			wait = HUB_LINGER_MS;
 	}
@@ -188,7 +188,7 @@ static void restart(struct hub *h, const char *cause, bool memory, int64_t now)
 	h->counts.restarts++;
 	buf_printf(&h->said, "restart %u of at most %lld", h->order.counted,
 		   (long long)h->rules->restarts);
-	gains_restart(&h->gains, memory);
+	restart_limit_restart(&h->restart_limit, memory);
 	stop(h, now);
 }
 
@@ -254,7 +254,7 @@ static bool is_training(const struct hub *h)
 	return any;
 }
 
-/* When the job is one that stalls, without another sign; -1: not as it is now. */
+/* When the job is one that stalls, without another activity; -1: not as it is now. */
 static int64_t stalls_at(const struct hub *h)
 {
 	int64_t due = h->order.order == ORDER_START ? stall_due(&h->stall) : -1;
@@ -278,7 +278,7 @@ static void stall(struct hub *h, int64_t now)
 
 static void end_dump(struct hub *h, int64_t now)
 {
-	const char *cause = gains_refuse(&h->gains, false);
+	const char *cause = restart_limit_refuse(&h->restart_limit, false);
 
 	if (!cause && h->order.counted >= (uint64_t)h->rules->restarts)
 		cause = "no restart is left";
@@ -327,7 +327,7 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 		stop_lost(h, rank, "was away", now);
 	} else if (failed(r) && h->judge_at < 0) {
 		h->first_failed = rank;
-		h->judge_at = h->n > 1 ? now + HUB_LOOK_MS : now;
+		h->judge_at = h->n > 1 ? now + HUB_FAILURE_WINDOW_MS : now;
 	} else {
 		free_if_all_ended(h, now);
 	}
@@ -351,11 +351,11 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	r->away_since = -1;
 }
 
-void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now)
+void hub_left(struct hub *h, uint32_t rank, int64_t received, int64_t now)
 {
 	h->ranks[rank].joined = false;
 	if (h->order.order == ORDER_START)
-		h->ranks[rank].away_since = heard;
+		h->ranks[rank].away_since = received;
 	else if (h->order.order == ORDER_DUMP)
 		end_dump_if_all(h, now);
 	else if (h->order.order == ORDER_FREE && is_awaited(h, rank) && !h->dev.on)
@@ -365,17 +365,18 @@ void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now)
 			   rank);
 }
 
-void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now)
+void hub_activity(struct hub *h, const struct peer_activity *activity, int64_t now)
 {
-	bool report = sign->reports > h->stall.reports, higher = false;
+	bool report = activity->reports > h->stall.reports, higher = false;
 
-	if (h->order.order != ORDER_START || sign->epoch != h->order.epoch)
+	if (h->order.order != ORDER_START || activity->epoch != h->order.epoch)
 		return;
-	if (sign->reports)
-		higher = gains_report(&h->gains,
-				      (struct place){ sign->percent, sign->step });
-	stall_sign(&h->stall, sign->reports, now);
-	account_sign(&h->account, report, higher, now);
+	if (activity->reports)
+		higher = restart_limit_report(
+			&h->restart_limit,
+			(struct training_progress){ activity->percent, activity->step });
+	stall_activity(&h->stall, activity->reports, now);
+	account_activity(&h->account, report, higher, now);
 }
 
 void hub_dumped(struct hub *h, uint32_t rank, int64_t now)
@@ -400,7 +401,7 @@ void hub_time(struct hub *h, int64_t now)
 {
 	int64_t stalls = stalls_at(h);
 
-	if (h->order.order == ORDER_STOP && h->dev.resting)
+	if (h->order.order == ORDER_STOP && h->dev.held)
 		idle(h, now);
 	if (h->order.order == ORDER_DUMP && now >= h->dumped_at)
 		end_dump(h, now);
@@ -417,7 +418,7 @@ void hub_time(struct hub *h, int64_t now)
 	for (uint32_t i = 0; i < h->n; i++) {
 		int64_t since = h->ranks[i].away_since;
 
-		if (since < 0 || now < since + HUB_GONE_MS)
+		if (since < 0 || now < since + HUB_LOST_MS)
 			continue;
 		stop_lost(h, i, "is gone", now);
 		return;
@@ -436,14 +437,14 @@ int64_t hub_until(const struct hub *h)
 
 	if (h->order.order == ORDER_DUMP)
 		return h->dumped_at;
-	if (h->order.order == ORDER_STOP && h->dev.resting)
+	if (h->order.order == ORDER_STOP && h->dev.held)
 		return h->dev.since < 0 ? 0 : h->dev.since + h->dev.idle_ms;
 	if (h->order.order != ORDER_START)
 		return -1;
 	sooner(&until, stalls_at(h));
 	for (uint32_t i = 0; i < h->n; i++)
 		if (h->ranks[i].away_since >= 0)
-			sooner(&until, h->ranks[i].away_since + HUB_GONE_MS);
+			sooner(&until, h->ranks[i].away_since + HUB_LOST_MS);
 	return until;
 }
 

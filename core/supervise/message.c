@@ -22,9 +22,9 @@ static const struct {
 			    { ORDER_DUMP, MESSAGE_EPOCHS, MESSAGE_EPOCHS, UINT32_MAX,
 			      UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
 			      UINT32_MAX } },
-	[MESSAGE_BEAT] = { 0, { 0 } },
+	[MESSAGE_KEEPALIVE] = { 0, { 0 } },
 	[MESSAGE_REFUSED] = { 1, { REFUSED_RANK } },
-	[MESSAGE_SIGN] = { 4, { MESSAGE_EPOCHS, UINT32_MAX, 100, UINT32_MAX } },
+	[MESSAGE_ACTIVITY] = { 4, { MESSAGE_EPOCHS, UINT32_MAX, 100, UINT32_MAX } },
 	[MESSAGE_STACK] = { 1, { UINT32_MAX } },
 	[MESSAGE_DUMPED] = { 0, { 0 } },
 	[MESSAGE_DATA] = { 1, { UINT32_MAX } },
@@ -68,17 +68,17 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 	case MESSAGE_REFUSED:
 		v[0] = m->refusal;
 		break;
-	case MESSAGE_SIGN:
-		v[0] = m->sign.epoch;
-		v[1] = m->sign.reports;
-		v[2] = m->sign.percent;
-		v[3] = m->sign.step;
+	case MESSAGE_ACTIVITY:
+		v[0] = m->activity.epoch;
+		v[1] = m->activity.reports;
+		v[2] = m->activity.percent;
+		v[3] = m->activity.step;
 		break;
 	case MESSAGE_STACK:
 	case MESSAGE_DATA:
 		v[0] = m->stack.who;
 		break;
-	case MESSAGE_BEAT:
+	case MESSAGE_KEEPALIVE:
 	case MESSAGE_DUMPED:
 		break;
 	}
@@ -122,14 +122,14 @@ static void set(struct message *m, const uint32_t v[NUMBERS])
 	case MESSAGE_REFUSED:
 		m->refusal = v[0];
 		break;
-	case MESSAGE_SIGN:
-		m->sign = (struct peer_sign){ v[0], v[1], v[2], v[3] };
+	case MESSAGE_ACTIVITY:
+		m->activity = (struct peer_activity){ v[0], v[1], v[2], v[3] };
 		break;
 	case MESSAGE_STACK:
 	case MESSAGE_DATA:
 		m->stack.who = v[0];
 		break;
-	case MESSAGE_BEAT:
+	case MESSAGE_KEEPALIVE:
 	case MESSAGE_DUMPED:
 		break;
 	}

@@ -6,17 +6,17 @@
  * byte), its numbers (32 bits each, in network order) and, in STACK and DATA, bytes.
  * Sent by a peer (P), the hub (H) or both:
  *
- *   HELLO    P  the first: version, rank, number of ranks
- *   STATE    P  what its command does; the second, and after each change
- *   ORDER    H  what all are to do; after each change, and to each that joins
- *   BEAT        nothing; each end sends one when it has sent nothing for a while
- *   REFUSED  H  enum message_refusal. The last message.
- *   SIGN     P  there was output or progress; at most one in a second
- *   STACK    P  a piece of a process's stack, after ORDER_DUMP; an empty piece ends it
- *   DUMPED   P  all of its stacks are sent
- *   DATA        a piece of a rerun (supervise/dev.h) of the number `who`; empty: its end
+ *   HELLO      P  the first message: version, rank, number of ranks
+ *   STATE      P  the state of its command: the second message, and after each change
+ *   ORDER      H  after each change, and to each rank that joins
+ *   KEEPALIVE     empty; sent by each end that has sent nothing for a while
+ *   REFUSED    H  enum message_refusal. The last message.
+ *   ACTIVITY   P  there was output or progress; at most one message a second
+ *   STACK      P  a piece of a process's stack, after ORDER_DUMP; an empty piece ends it
+ *   DUMPED     P  all its stacks are sent
+ *   DATA          a piece of a rerun (supervise/dev.h) with the number `who`; empty: its end
  *
- * States and orders are whole: an end that has missed some needs only the last one.
+ * A state or an order does not depend on earlier ones: only the last one matters.
  *
  * No I/O.
  */
@@ -31,7 +31,7 @@
 
 enum {
 	MESSAGE_VERSION = 2,
-	MESSAGE_MAX = 250,  /* bytes, with the length */
+	MESSAGE_MAX = 250,  /* bytes of a message, with its length */
 	MESSAGE_TEXT = 200, /* of them text */
 	MESSAGE_RANKS = 100000,
 	MESSAGE_EPOCHS = 1000000000,
@@ -42,9 +42,9 @@ enum message_type {
 	MESSAGE_HELLO = 1,
 	MESSAGE_STATE,
 	MESSAGE_ORDER,
-	MESSAGE_BEAT,
+	MESSAGE_KEEPALIVE,
 	MESSAGE_REFUSED,
-	MESSAGE_SIGN,
+	MESSAGE_ACTIVITY,
 	MESSAGE_STACK,
 	MESSAGE_DUMPED,
 	MESSAGE_DATA,
@@ -52,53 +52,53 @@ enum message_type {
 
 enum message_refusal { REFUSED_VERSION = 1, REFUSED_RANK };
 
-/* An epoch is the number of starts before: KFTRAINER_RESTART. */
+/* An epoch is the number of earlier starts: KFTRAINER_RESTART. */
 enum peer_phase {
-	PEER_NEW,     /* its supervisor has just started */
-	PEER_READY,   /* no process is left of the epochs before this one */
+	PEER_NEW,     /* the supervisor has just started */
+	PEER_READY,   /* no process of earlier epochs is left */
 	PEER_RUNNING, /* in this epoch */
 	PEER_ENDED,   /* in this epoch, with `status` */
 };
-/* Would another start end the same? */
+/* Why a command failed. */
 enum peer_cause {
 	CAUSE_UNKNOWN,
-	CAUSE_PERMANENT, /* a restart would fail again */
-	CAUSE_MEMORY,    /* a restart would, out of memory at the same step */
-	CAUSE_FINISH,    /* rank 0's: all have succeeded, and what follows has failed */
+	CAUSE_PERMANENT, /* a restart would fail the same way */
+	CAUSE_MEMORY,    /* out of memory: so would a restart, at the same step */
+	CAUSE_FINISH, /* rank 0: all have succeeded, but struct supervise_finish failed */
 };
 struct peer_state {
 	enum peer_phase phase;
 	uint32_t epoch;
-	uint32_t counted; /* the restarts that count, as the hub has told */
-	uint32_t status;  /* as a shell has it: 128 + signal */
+	uint32_t counted; /* of the last order */
+	uint32_t status;  /* the exit code, as in sh(1): 128 + signal */
 	enum peer_cause cause;
-	bool leaving;   /* its pod is being stopped */
-	uint32_t acked; /* the last of the hub's syncs that it has answered */
+	bool leaving;   /* the pod is being stopped */
+	uint32_t acked; /* the last sync of the hub that the rank has acknowledged */
 };
 bool message_same_state(const struct peer_state *a, const struct peer_state *b);
-/* The highest values that the command has reported in this start. */
-struct peer_sign {
+/* The maxima of the command's reports in this start. */
+struct peer_activity {
 	uint32_t epoch;
 	uint32_t reports, percent, step;
 };
 enum { NO_RANK = UINT32_MAX };
 struct peer_stack {
-	uint32_t who; /* RANK of its environment; NO_RANK: none */
+	uint32_t who; /* RANK in its environment; NO_RANK: not set */
 	uint32_t len;
-	const char *text; /* of a decoded message: within its bytes */
+	const char *text; /* in a decoded message it points into the input */
 };
 
 enum order {
-	ORDER_STOP = 1, /* end all processes of the epochs before; then be READY */
+	ORDER_STOP = 1, /* end all processes of earlier epochs; then be READY */
 	ORDER_START,    /* the command, if READY in this epoch */
-	ORDER_FREE,     /* no more orders will come: end with the command */
-	ORDER_DUMP,     /* show where the processes are, and end them by ABRT */
+	ORDER_FREE,     /* the last order: end with the command */
+	ORDER_DUMP,     /* send the stacks of the processes, and end them by ABRT */
 };
 struct hub_order {
 	enum order order;
 	uint32_t epoch, counted;
-	uint32_t token[MESSAGE_TOKEN]; /* rank 0's, for all commands; zeros: none */
-	uint32_t attempt, sync;        /* of the run directory (supervise/run.h); or 0 */
+	uint32_t token[MESSAGE_TOKEN]; /* of the tracker, for all commands; zeros: none */
+	uint32_t attempt, sync;        /* of the run directory (runs/runs.h); or 0 */
 };
 
 struct message {
@@ -110,17 +110,17 @@ struct message {
 		struct peer_state state;
 		struct hub_order order;
 		enum message_refusal refusal;
-		struct peer_sign sign;
-		struct peer_stack stack; /* of DATA, too, whose text is any bytes */
+		struct peer_activity activity;
+		struct peer_stack stack; /* also of DATA, whose text is binary */
 	};
 };
 
 void message_add(struct buf *out, const struct message *m);
 
 /*
- * Decode the first message of `len` bytes. *ret_used is its size, 0 if incomplete.
- * ERR_FORMAT: an unknown type, a wrong length, a number out of its range. A HELLO of
- * another version has only that number, whatever follows it.
+ * Decode the first message of `len` bytes. *ret_used: its size; 0 if it is incomplete.
+ * ERR_FORMAT: an unknown type, a wrong length, a number out of range. Of a HELLO of another
+ * version, only the version is decoded.
  */
 MUST_CHECK int message_decode(struct message *ret, size_t *ret_used, const void *data,
 			      size_t len, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * permanent.h - would a command that failed fail so again?
+ * permanent.h - detect failures that a restart would repeat.
  */
 #ifndef SUPERVISE_PERMANENT_H
 #define SUPERVISE_PERMANENT_H

@@ -336,7 +336,7 @@ void relay_capture(const struct relay *r, struct buf *to)
 	pthread_mutex_unlock(&r->tail->lock);
 }
 
-void relay_settle(struct relay *r)
+void relay_drain(struct relay *r)
 {
 	for (int ms = 0; ms < SETTLE_MS && !is_settled(r); ms++)
 		clock_sleep_ms(1);

@@ -34,18 +34,18 @@ extern char **environ;
 /* As a shell has it. */
 enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
-enum { SIGN_MS = 1000, LOOK_MS = 10 * 1000, KEEP_MS = 60 * 1000, KEPT_MS = 200 };
+enum { ACTIVITY_MS = 1000, LOOK_MS = 10 * 1000, KEEP_MS = 60 * 1000, KEPT_MS = 200 };
 
 /* An attempt in which the commands are not started, as their work is done. */
 #define TRAINED      UINT32_MAX
 
 #define FAULTHANDLER "PYTHONFAULTHANDLER"
-#define UNBUFFERED   "PYTHONUNBUFFERED" /* output is a sign of life */
+#define UNBUFFERED   "PYTHONUNBUFFERED" /* output is a activity of life */
 
 /* The reports of the command in this start; `at`: the time of the last one. */
-struct heard {
+struct reported {
 	pthread_mutex_t lock;
-	struct peer_sign sign;
+	struct peer_activity activity;
 	int64_t at;
 };
 
@@ -60,9 +60,9 @@ struct supervisor {
 	struct peer_state reported;
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
-	struct heard heard;
-	int64_t oom_kills; /* before this start */
-	int64_t signed_at; /* the last sign that the hub was told */
+	struct reported counts;
+	int64_t oom_kills;   /* before this start */
+	int64_t activity_at; /* the last activity that the hub was told */
 	struct dump_writes writes;
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
@@ -222,9 +222,10 @@ static int start(struct supervisor *s, struct error *err)
 	s->oom_kills = permanent_oom_kills_here();
 	if (s->dev)
 		dev_started(s->dev);
-	pthread_mutex_lock(&s->heard.lock);
-	s->heard.sign = (struct peer_sign){ .epoch = (uint32_t)s->state.restart };
-	pthread_mutex_unlock(&s->heard.lock);
+	pthread_mutex_lock(&s->counts.lock);
+	s->counts.activity =
+		(struct peer_activity){ .epoch = (uint32_t)s->state.restart };
+	pthread_mutex_unlock(&s->counts.lock);
 	if (launch(s, &command, &rc, err))
 		return -1;
 	resident_drop(); /* from now on it mostly waits */
@@ -285,8 +286,8 @@ static enum peer_cause cause_of(struct supervisor *s, int code)
 {
 	enum peer_cause cause;
 
-	relay_settle(&s->out[0]);
-	relay_settle(&s->out[1]);
+	relay_drain(&s->out[0]);
+	relay_drain(&s->out[1]);
 	pthread_mutex_lock(&s->tail.lock);
 	cause = permanent_cause(s->tail.bytes, s->tail.len);
 	pthread_mutex_unlock(&s->tail.lock);
@@ -489,8 +490,8 @@ static int64_t next_due(const struct supervisor *s)
 
 	if (s->dev && dev_until(s->dev) < until)
 		until = dev_until(s->dev);
-	if (s->command && s->signed_at + SIGN_MS < until)
-		until = s->signed_at + SIGN_MS;
+	if (s->command && s->activity_at + ACTIVITY_MS < until)
+		until = s->activity_at + ACTIVITY_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
 	if ((s->held || (s->over && !s->kept)) && clock_ms() + KEPT_MS < until)
@@ -579,7 +580,7 @@ static int restart(struct supervisor *s, struct error *err)
 }
 
 /* Hear what the other ranks do. */
-static int hear(struct supervisor *s, struct error *err)
+static int receive_orders(struct supervisor *s, struct error *err)
 {
 	struct hub_order order;
 
@@ -621,21 +622,21 @@ static bool is_writing(struct supervisor *s, int64_t now)
 }
 
 /* At most each second: there was output, or progress, or much is written, or is kept. */
-static void give_sign(struct supervisor *s)
+static void report_activity(struct supervisor *s)
 {
-	int64_t now = clock_ms(), then = s->signed_at;
-	struct peer_sign sign;
+	int64_t now = clock_ms(), then = s->activity_at;
+	struct peer_activity activity;
 	bool heard;
 
-	if ((!s->command && !s->held) || now < then + SIGN_MS)
+	if ((!s->command && !s->held) || now < then + ACTIVITY_MS)
 		return;
-	pthread_mutex_lock(&s->heard.lock);
-	sign = s->heard.sign;
-	heard = s->heard.at >= then;
-	pthread_mutex_unlock(&s->heard.lock);
-	s->signed_at = now;
+	pthread_mutex_lock(&s->counts.lock);
+	activity = s->counts.activity;
+	heard = s->counts.at >= then;
+	pthread_mutex_unlock(&s->counts.lock);
+	s->activity_at = now;
 	if (s->held || heard || s->tail.added >= then || is_writing(s, now))
-		star_sign(s->star, &sign);
+		star_activity(s->star, &activity);
 }
 
 static bool is_over(const struct supervisor *s)
@@ -651,7 +652,7 @@ static int follow(struct supervisor *s, struct error *err)
 		wait_for_event(s);
 		if (take_signals(s))
 			return 0;
-		if (hear(s, err))
+		if (receive_orders(s, err))
 			return -1;
 		if (reap(s) || !s->state.clearing)
 			decide(s, SUPERVISE_TIME, 0);
@@ -662,7 +663,7 @@ static int follow(struct supervisor *s, struct error *err)
 		if (keep(s, err))
 			return -1;
 		report_state(s);
-		give_sign(s);
+		report_activity(s);
 	}
 	join_output(s);
 	if (s->conf->rundir && star_step(s->star, err)) /* the last sync leaves */
@@ -721,17 +722,18 @@ static int begin(struct supervisor *s, struct error *err)
 }
 
 /* A report of the command, in the listener's thread. */
-static void hear_report(void *ctx, const char *json, size_t len, int64_t unix_ms)
+static void count_report(void *ctx, const char *json, size_t len, int64_t unix_ms)
 {
-	struct heard *h = ctx;
+	struct reported *h = ctx;
 	cleanup_json cJSON *progress = json_reread(json);
 	int64_t percent = json_int(progress, 0, "progressPercentage");
 	uint32_t step = (uint32_t)progress_step(progress);
 
 	pthread_mutex_lock(&h->lock);
-	h->sign.reports++;
-	h->sign.percent = percent > h->sign.percent ? (uint32_t)percent : h->sign.percent;
-	h->sign.step = step > h->sign.step ? step : h->sign.step;
+	h->activity.reports++;
+	h->activity.percent =
+		percent > h->activity.percent ? (uint32_t)percent : h->activity.percent;
+	h->activity.step = step > h->activity.step ? step : h->activity.step;
 	h->at = clock_ms();
 	pthread_mutex_unlock(&h->lock);
 }
@@ -741,7 +743,7 @@ enum { MOST_SINKS = 8 };
 /* Without it the command reports to the job's status server itself, as ever. */
 static void listen_for_reports(struct supervisor *s)
 {
-	struct report_sink sinks[MOST_SINKS] = { { hear_report, &s->heard } };
+	struct report_sink sinks[MOST_SINKS] = { { count_report, &s->counts } };
 	size_t n = 1;
 	struct error err = { 0 };
 
@@ -770,7 +772,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1, .idle = true } };
 	pthread_mutex_init(&s.tail.lock, NULL);
-	pthread_mutex_init(&s.heard.lock, NULL);
+	pthread_mutex_init(&s.counts.lock, NULL);
 	s.tail.tap = conf->rundir ? conf->rundir->output : NULL;
 	s.tail.tap_ctx = conf->rundir ? conf->rundir->ctx : NULL;
 	if (watch_signals(&s, err))

@@ -1,5 +1,5 @@
 /*
- * stacks.h - the stacks of a job's processes, equal ones together, the odd ones first
+ * stacks.h - group the equal stacks of a job's processes, and print the rarest first
  * (private to core/supervise).
  *
  * No I/O.
@@ -13,19 +13,19 @@
 
 enum {
 	STACK_MAX = 2000,  /* bytes of a stack */
-	STACK_FRAMES = 24, /* of it, innermost first */
-	STACK_GROUPS = 32, /* different ones */
-	STACK_NAMES = 8,   /* of a group, by name */
+	STACK_FRAMES = 24, /* of a stack, innermost first */
+	STACK_GROUPS = 32, /* different stacks */
+	STACK_NAMES = 8,   /* of the processes of a group that are named */
 };
 
 /*
- * Append the stack of the thread that got ABRT, of what Python's faulthandler wrote, a
- * frame a line: "wait (threading.py:320)". Nothing: there is none. Characters that are
- * not printable become '?'. Frames that out->max has no room for are left out.
+ * Find the stack of the thread that got ABRT in what Python's faulthandler wrote, and append
+ * it, a frame a line: "wait (threading.py:320)"; nothing if there is none. Unprintable
+ * characters become '?'. Frames for which out->max has no room are omitted.
  */
 void stack_read(struct buf *out, const char *text, size_t len);
 
-/* { 0 }: none. */
+/* { 0 } to begin. */
 struct stacks {
 	struct stack_group {
 		struct buf text, names;
@@ -37,11 +37,11 @@ struct stacks {
 };
 
 /*
- * A process `who` (NO_RANK: its environment has no RANK) of that rank. `text`: by
- * stack_read(), or what a peer sent as such.
+ * Add the stack of a process of a rank. `who`: RANK in its environment; NO_RANK: not set.
+ * `text`: from stack_read(), or, untrusted, from a peer.
  */
 void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text);
-/* A line for each: the group's title, its frames. */
+/* Print the title and the frames of each group, line by line. */
 void stacks_print(struct stacks *s, void (*say)(void *ctx, const char *line), void *ctx);
 void stacks_release(struct stacks *s);
 

@@ -1,4 +1,4 @@
-/* stall.c - the time without a sign of life (supervise/stall.h). */
+/* stall.c - the time without activity (supervise/stall.h). */
 #include "supervise/stall.h"
 
 void stall_start(struct stall *s, int64_t now)
@@ -7,7 +7,7 @@ void stall_start(struct stall *s, int64_t now)
 	s->reports = 0;
 }
 
-void stall_sign(struct stall *s, uint32_t reports, int64_t now)
+void stall_activity(struct stall *s, uint32_t reports, int64_t now)
 {
 	stall_found(s, now);
 	s->last = now;

@@ -13,7 +13,7 @@
 #include "net/dial.h"
 #include "net/preauth.h"
 #include "supervise/hub.h"
-#include "supervise/line.h"
+#include "supervise/peerconn.h"
 #include "supervise/stacks.h"
 #include "supervise/star_dial.h"
 
@@ -32,7 +32,7 @@ struct star {
 	const struct star_conf *conf;
 	struct psk *psk;
 	int epoll;
-	struct line *lines; /* newest first */
+	struct peerconn *conns; /* newest first */
 	struct peer_state mine;
 	struct hub_order order; /* the last one for this rank */
 	bool news;              /* `order` is not taken yet */
@@ -41,7 +41,7 @@ struct star {
 	/* The hub's. */
 	int listener;
 	struct hub hub;
-	struct line **by_rank;
+	struct peerconn **by_rank;
 	struct preauth preauth;
 	struct stacks stacks;
 	struct supervision reported; /* the last time, at `reported_at` */
@@ -49,7 +49,7 @@ struct star {
 	struct {
 		int64_t since, lines, left_out;
 	} refusals;
-	/* A peer's; it has at most one line. */
+	/* A peer's; it has at most one connection. */
 	struct star_dial dial;
 	int64_t dial_at, pause; /* -1: not now */
 	int64_t lost_since;     /* -1: connected, or never was */
@@ -75,8 +75,8 @@ __attribute__((format(printf, 2, 3))) static void say(const struct star *s,
 	s->conf->say(s->conf->ctx, text);
 }
 
-/* At most ten lines in ten seconds: strangers write them. */
-static void say_refusal(struct star *s, const struct line *l, int64_t now)
+/* At most ten lines in ten seconds: anybody can cause them. */
+static void say_refusal(struct star *s, const struct peerconn *l, int64_t now)
 {
 	if (now - s->refusals.since >= LINES_MS) {
 		if (s->refusals.left_out)
@@ -91,11 +91,11 @@ static void say_refusal(struct star *s, const struct line *l, int64_t now)
 		s->refusals.left_out++;
 }
 
-/* ---- lines ---- */
+/* ---- connections ---- */
 
-static void watch(struct star *s, struct line *l)
+static void watch(struct star *s, struct peerconn *l)
 {
-	struct epoll_event e = { .events = line_events(l), .data.ptr = l };
+	struct epoll_event e = { .events = peerconn_events(l), .data.ptr = l };
 
 	if (l->over || l->watched == e.events)
 		return;
@@ -103,13 +103,13 @@ static void watch(struct star *s, struct line *l)
 	l->watched = e.events;
 }
 
-static struct line *add_line(struct star *s, int fd, const char *peer, int64_t now)
+static struct peerconn *add_conn(struct star *s, int fd, const char *peer, int64_t now)
 {
-	struct line *l = line_new(s->psk, fd, peer, now);
+	struct peerconn *l = peerconn_new(s->psk, fd, peer, now);
 
-	dial_watch(fd, LINE_GONE_MS / 1000);
-	l->next = s->lines;
-	s->lines = l;
+	dial_watch(fd, PEERCONN_TIMEOUT_MS / 1000);
+	l->next = s->conns;
+	s->conns = l;
 	watch(s, l);
 	return l;
 }
@@ -122,11 +122,11 @@ static void take_order(struct star *s, const struct hub_order *order)
 
 /* ---- the hub ---- */
 
-static void send_order(struct star *s, struct line *l, int64_t now)
+static void send_order(struct star *s, struct peerconn *l, int64_t now)
 {
 	struct message m = { .type = MESSAGE_ORDER, .order = s->hub.order };
 
-	line_send(l, &m, now);
+	peerconn_send(l, &m, now);
 	watch(s, l);
 }
 
@@ -189,22 +189,22 @@ static void set_state(struct star *s, uint32_t rank, const struct peer_state *st
 	apply_hub(s, &before, now);
 }
 
-static void leave(struct star *s, const struct line *l, int64_t now)
+static void leave(struct star *s, const struct peerconn *l, int64_t now)
 {
 	struct hub_order before = s->hub.order;
 
 	s->by_rank[l->rank] = NULL;
 	if (s->dev)
 		s->dev->on_lost(s->dev->ctx, (uint32_t)l->rank);
-	hub_left(&s->hub, (uint32_t)l->rank, l->heard, now);
+	hub_left(&s->hub, (uint32_t)l->rank, l->received, now);
 	apply_hub(s, &before, now);
 }
 
 /*
- * The line stays until the peer has read why and closes it: closing it with unread bytes
+ * The connection stays until the peer has read why and closes it: closing it with unread bytes
  * would lose the message.
  */
-static void refuse(struct star *s, struct line *l, enum message_refusal refusal,
+static void refuse(struct star *s, struct peerconn *l, enum message_refusal refusal,
 		   int64_t now)
 {
 	struct message m = { .type = MESSAGE_REFUSED, .refusal = refusal };
@@ -217,23 +217,23 @@ static void refuse(struct star *s, struct line *l, enum message_refusal refusal,
 		error_set(&l->why, ERR_INVALID, "not a rank of this job");
 	say_refusal(s, l, now);
 	l->refused = true;
-	line_send(l, &m, now);
+	peerconn_send(l, &m, now);
 }
 
-static void replace(struct star *s, uint32_t rank, struct line *l, int64_t now)
+static void replace(struct star *s, uint32_t rank, struct peerconn *l, int64_t now)
 {
-	struct line *old = s->by_rank[rank];
+	struct peerconn *old = s->by_rank[rank];
 
 	if (old) { /* the newest connection is the one that works */
 		leave(s, old, now);
-		line_end(old, ERR_NONE, "");
+		peerconn_end(old, ERR_NONE, "");
 	}
 	preauth_remove(&s->preauth, l->peer);
 	l->rank = rank;
 	s->by_rank[rank] = l;
 }
 
-static void take_hello(struct star *s, struct line *l, const struct message *m,
+static void take_hello(struct star *s, struct peerconn *l, const struct message *m,
 		       int64_t now)
 {
 	uint32_t rank = m->hello.rank;
@@ -246,7 +246,7 @@ static void take_hello(struct star *s, struct line *l, const struct message *m,
 		replace(s, rank, l, now);
 }
 
-static void add_piece(struct star *s, struct line *l, const struct peer_stack *piece)
+static void add_piece(struct star *s, struct peerconn *l, const struct peer_stack *piece)
 {
 	l->stack.max = STACK_MAX;
 	buf_add(&l->stack, piece->text, piece->len);
@@ -265,7 +265,7 @@ static void set_dumped(struct star *s, uint32_t rank, int64_t now)
 	apply_hub(s, &before, now);
 }
 
-static void read_state(struct star *s, struct line *l, const struct peer_state *state,
+static void read_state(struct star *s, struct peerconn *l, const struct peer_state *state,
 		       int64_t now)
 {
 	set_state(s, (uint32_t)l->rank, state, now);
@@ -274,7 +274,7 @@ static void read_state(struct star *s, struct line *l, const struct peer_state *
 	l->stated = true;
 }
 
-static int take_from_peer(void *ctx, struct line *l, const struct message *m,
+static int take_from_peer(void *ctx, struct peerconn *l, const struct message *m,
 			  struct error *err)
 {
 	struct star *s = ctx;
@@ -288,8 +288,8 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 	}
 	if (l->rank >= 0 && m->type == MESSAGE_STATE)
 		read_state(s, l, &m->state, now);
-	else if (l->rank >= 0 && m->type == MESSAGE_SIGN)
-		hub_sign(&s->hub, &m->sign, now);
+	else if (l->rank >= 0 && m->type == MESSAGE_ACTIVITY)
+		hub_activity(&s->hub, &m->activity, now);
 	else if (l->rank >= 0 && m->type == MESSAGE_STACK)
 		add_piece(s, l, &m->stack);
 	else if (l->rank >= 0 && m->type == MESSAGE_DUMPED)
@@ -306,10 +306,10 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 /* The oldest of the address with the most: a flood ends no other. */
 static void end_oldest_preauth(struct star *s)
 {
-	struct line *oldest = NULL;
+	struct peerconn *oldest = NULL;
 	int most = 0;
 
-	for (struct line *l = s->lines; l; l = l->next) {
+	for (struct peerconn *l = s->conns; l; l = l->next) {
 		int n = l->rank < 0 && !l->over ? preauth_count(&s->preauth, l->peer) : 0;
 
 		if (n && n >= most) {
@@ -318,7 +318,7 @@ static void end_oldest_preauth(struct star *s)
 		}
 	}
 	if (oldest)
-		line_end(oldest, ERR_LIMIT, "too many connections");
+		peerconn_end(oldest, ERR_LIMIT, "too many connections");
 }
 
 static void accept_some(struct star *s, int64_t now)
@@ -332,7 +332,7 @@ static void accept_some(struct star *s, int64_t now)
 			return;
 		if (s->preauth.n >= (int64_t)s->conf->ranks + SPARE_PREAUTH)
 			end_oldest_preauth(s);
-		add_line(s, fd, peer, now);
+		add_conn(s, fd, peer, now);
 		preauth_add(&s->preauth, peer);
 		free_ended(s, now);
 	}
@@ -342,9 +342,9 @@ static void hub_tick(struct star *s, int64_t now)
 {
 	struct hub_order before = s->hub.order;
 
-	for (struct line *l = s->lines; l; l = l->next)
+	for (struct peerconn *l = s->conns; l; l = l->next)
 		if (l->rank < 0 && now >= l->since + PREAUTH_MS)
-			line_end(l, ERR_TIMEOUT, "it did not say who it is");
+			peerconn_end(l, ERR_TIMEOUT, "it did not say who it is");
 	hub_time(&s->hub, now);
 	apply_hub(s, &before, now);
 	if (now >= s->reported_at + REPORT_MS)
@@ -353,25 +353,25 @@ static void hub_tick(struct star *s, int64_t now)
 
 /* ---- a peer ---- */
 
-static void send_state(struct star *s, struct line *l, int64_t now)
+static void send_state(struct star *s, struct peerconn *l, int64_t now)
 {
 	struct message m = { .type = MESSAGE_STATE, .state = s->mine };
 
-	line_send(l, &m, now);
+	peerconn_send(l, &m, now);
 	watch(s, l);
 }
 
-static void say_hello(struct star *s, struct line *l, int64_t now)
+static void say_hello(struct star *s, struct peerconn *l, int64_t now)
 {
 	struct message m = { .type = MESSAGE_HELLO,
 			     .hello = { MESSAGE_VERSION, s->conf->rank,
 					s->conf->ranks } };
 
-	line_send(l, &m, now);
+	peerconn_send(l, &m, now);
 	send_state(s, l, now);
 }
 
-static int take_from_hub(void *ctx, struct line *l, const struct message *m,
+static int take_from_hub(void *ctx, struct peerconn *l, const struct message *m,
 			 struct error *err)
 {
 	struct star *s = ctx;
@@ -395,7 +395,7 @@ static int take_from_hub(void *ctx, struct line *l, const struct message *m,
 	s->mine.counted = m->order.counted;
 	take_order(s, &m->order);
 	if (m->order.order == ORDER_FREE && !s->conf->stays)
-		line_end(l, ERR_NONE, "");
+		peerconn_end(l, ERR_NONE, "");
 	return 0;
 }
 
@@ -418,8 +418,8 @@ static void redial(struct star *s, int64_t now)
 
 /* ---- both ---- */
 
-/* Record that a line has ended; the caller frees it. */
-static void ended(struct star *s, const struct line *l, int64_t now)
+/* Record that a connection has ended; the caller frees it. */
+static void ended(struct star *s, const struct peerconn *l, int64_t now)
 {
 	if (!is_hub(s)) {
 		say_refused(s, &l->why);
@@ -433,7 +433,7 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 	if (l->rank < 0) {
 		preauth_remove(&s->preauth, l->peer);
 		/* A connection without a byte is a probe of the port. */
-		if (!l->refused && (l->heard > l->since || l->why.kind != ERR_IO))
+		if (!l->refused && (l->received > l->since || l->why.kind != ERR_IO))
 			say_refusal(s, l, now);
 	} else if (s->by_rank[l->rank] == l) {
 		if (l->closed)
@@ -444,8 +444,8 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 
 static void free_ended(struct star *s, int64_t now)
 {
-	for (struct line **at = &s->lines; *at;) {
-		struct line *l = *at;
+	for (struct peerconn **at = &s->conns; *at;) {
+		struct peerconn *l = *at;
 
 		if (!l->over) {
 			at = &l->next;
@@ -453,15 +453,15 @@ static void free_ended(struct star *s, int64_t now)
 		}
 		*at = l->next;
 		ended(s, l, now);
-		line_free(l);
+		peerconn_free(l);
 	}
 }
 
-static void step_line(struct star *s, struct line *l, int64_t now)
+static void step_conn(struct star *s, struct peerconn *l, int64_t now)
 {
 	bool opened;
 
-	line_step(l, is_hub(s) ? take_from_peer : take_from_hub, s, &opened, now);
+	peerconn_step(l, is_hub(s) ? take_from_peer : take_from_hub, s, &opened, now);
 	if (!opened || is_hub(s)) {
 		watch(s, l);
 		return;
@@ -474,7 +474,7 @@ static void peer_tick(struct star *s, int64_t now)
 {
 	int fd;
 
-	if (s->lost_since >= 0 && now >= s->lost_since + HUB_ALONE_MS &&
+	if (s->lost_since >= 0 && now >= s->lost_since + HUB_AWAY_MAX_MS &&
 	    s->order.order != ORDER_FREE) {
 		say(s, "rank 0's supervisor has been away for ten minutes: this rank "
 		       "goes on without it");
@@ -482,7 +482,7 @@ static void peer_tick(struct star *s, int64_t now)
 	}
 	if (star_dial_ended(&s->dial, &fd)) {
 		if (fd >= 0)
-			step_line(s, add_line(s, fd, s->conf->hub, now), now);
+			step_conn(s, add_conn(s, fd, s->conf->hub, now), now);
 		else
 			redial(s, now);
 	}
@@ -500,17 +500,17 @@ int star_step(struct star *s, struct error *err)
 
 	for (int i = 0; i < n; i++)
 		if (events[i].data.ptr)
-			step_line(s, events[i].data.ptr, now);
+			step_conn(s, events[i].data.ptr, now);
 	if (is_hub(s) && s->listener >= 0)
 		accept_some(s, now);
-	for (struct line *l = s->lines; l; l = l->next)
-		line_tick(l, now);
+	for (struct peerconn *l = s->conns; l; l = l->next)
+		peerconn_tick(l, now);
 	if (is_hub(s))
 		hub_tick(s, now);
 	else
 		peer_tick(s, now);
 	free_ended(s, now);
-	for (struct line *l = s->lines; l; l = l->next)
+	for (struct peerconn *l = s->conns; l; l = l->next)
 		watch(s, l);
 	if (!s->fatal.kind)
 		return 0;
@@ -528,8 +528,8 @@ int64_t star_until(const struct star *s)
 {
 	int64_t until = s->news ? 0 : INT64_MAX;
 
-	for (const struct line *l = s->lines; l; l = l->next) {
-		sooner(&until, line_until(l));
+	for (const struct peerconn *l = s->conns; l; l = l->next) {
+		sooner(&until, peerconn_until(l));
 		if (is_hub(s) && l->rank < 0)
 			sooner(&until, l->since + PREAUTH_MS);
 	}
@@ -541,7 +541,7 @@ int64_t star_until(const struct star *s)
 		sooner(&until, s->dial_at);
 		sooner(&until, s->lost_since < 0 || s->order.order == ORDER_FREE
 				       ? -1
-				       : s->lost_since + HUB_ALONE_MS);
+				       : s->lost_since + HUB_AWAY_MAX_MS);
 	}
 	return until;
 }
@@ -560,24 +560,25 @@ void star_report(struct star *s, const struct peer_state *state)
 	s->mine.counted = counted;
 	if (is_hub(s))
 		set_state(s, 0, &s->mine, now);
-	else if (s->lines && s->lines->open)
-		send_state(s, s->lines, now);
+	else if (s->conns && s->conns->open)
+		send_state(s, s->conns, now);
 }
 
 static void send(struct star *s, const struct message *m)
 {
-	if (!s->lines || !s->lines->open)
+	if (!s->conns || !s->conns->open)
 		return;
-	line_send(s->lines, m, clock_ms());
-	watch(s, s->lines);
+	peerconn_send(s->conns, m, clock_ms());
+	watch(s, s->conns);
 }
 
-void star_sign(struct star *s, const struct peer_sign *sign)
+void star_activity(struct star *s, const struct peer_activity *activity)
 {
 	if (is_hub(s))
-		hub_sign(&s->hub, sign, clock_ms());
+		hub_activity(&s->hub, activity, clock_ms());
 	else
-		send(s, &(struct message){ .type = MESSAGE_SIGN, .sign = *sign });
+		send(s, &(struct message){ .type = MESSAGE_ACTIVITY,
+					   .activity = *activity });
 }
 
 void star_stack(struct star *s, uint32_t who, const struct buf *text)
@@ -647,8 +648,8 @@ bool star_is_over(const struct star *s)
 
 void star_leave(struct star *s)
 {
-	for (struct line *l = s->lines; l; l = l->next)
-		line_end(l, ERR_NONE, "");
+	for (struct peerconn *l = s->conns; l; l = l->next)
+		peerconn_end(l, ERR_NONE, "");
 	free_ended(s, clock_ms());
 }
 
@@ -659,7 +660,7 @@ void star_develop(struct star *s, const struct star_dev *dev)
 	s->dev = dev;
 }
 
-static bool has_rank(const struct star *s, const struct line *l)
+static bool has_rank(const struct star *s, const struct peerconn *l)
 {
 	return !is_hub(s) || (l->rank >= 0 && s->by_rank[l->rank] == l);
 }
@@ -668,9 +669,9 @@ void star_send(struct star *s, uint32_t id, const void *data, size_t len)
 {
 	int64_t now = clock_ms();
 
-	for (struct line *l = s->lines; l; l = l->next)
+	for (struct peerconn *l = s->conns; l; l = l->next)
 		if (l->open && !l->over && has_rank(s, l)) {
-			line_send_data(l, id, data, len, now);
+			peerconn_send_data(l, id, data, len, now);
 			watch(s, l);
 		}
 }
@@ -679,19 +680,19 @@ size_t star_room(const struct star *s)
 {
 	size_t room = SIZE_MAX;
 
-	for (const struct line *l = s->lines; l; l = l->next)
-		if (has_rank(s, l) && line_room(l) < room)
-			room = line_room(l);
+	for (const struct peerconn *l = s->conns; l; l = l->next)
+		if (has_rank(s, l) && peerconn_room(l) < room)
+			room = peerconn_room(l);
 	return room;
 }
 
 void star_resume(struct star *s)
 {
-	for (struct line *l = s->lines; l; l = l->next) {
+	for (struct peerconn *l = s->conns; l; l = l->next) {
 		if (!l->paused)
 			continue;
 		l->paused = false;
-		step_line(s, l, clock_ms()); /* TLS may hold what was read */
+		step_conn(s, l, clock_ms()); /* TLS may hold what was read */
 	}
 }
 
@@ -712,9 +713,9 @@ static void change_hub(struct star *s, void (*change)(struct hub *h, int64_t now
 	apply_hub(s, &before, now);
 }
 
-void star_rest(struct star *s)
+void star_hold(struct star *s)
 {
-	change_hub(s, hub_rest);
+	change_hub(s, hub_hold);
 }
 
 void star_release(struct star *s)
@@ -724,10 +725,10 @@ void star_release(struct star *s)
 
 const struct hub_dev *star_ended(const struct star *s)
 {
-	return s->hub.dev.resting ? &s->hub.dev : NULL;
+	return s->hub.dev.held ? &s->hub.dev : NULL;
 }
 
-/* The descriptors that are no line have no pointer. */
+/* Other descriptors than connections have no pointer. */
 static int add_fd(const struct star *s, int fd, struct error *err)
 {
 	struct epoll_event e = { .events = EPOLLIN };

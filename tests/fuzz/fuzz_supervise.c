@@ -23,7 +23,7 @@ static void check_again(const struct message *m, const uint8_t *data, size_t use
 }
 
 /* The text as a stack, and as what Python wrote. */
-static void hear_stack(uint32_t rank, const struct peer_stack *piece)
+static void receive_stack(uint32_t rank, const struct peer_stack *piece)
 {
 	cleanup_buf struct buf text = { .max = STACK_MAX };
 	struct stacks all = { 0 };
@@ -38,7 +38,8 @@ static void hear_stack(uint32_t rank, const struct peer_stack *piece)
 	stacks_release(&all);
 }
 
-static void hear(struct hub *h, const struct message *m, uint32_t *rank, int64_t now)
+static void receive_orders(struct hub *h, const struct message *m, uint32_t *rank,
+			   int64_t now)
 {
 	struct hub_order before = h->order;
 
@@ -48,12 +49,12 @@ static void hear(struct hub *h, const struct message *m, uint32_t *rank, int64_t
 		hub_state(h, *rank, &m->state, now);
 	else if (m->type == MESSAGE_REFUSED)
 		hub_left(h, *rank, now - 7, now);
-	else if (m->type == MESSAGE_SIGN)
-		hub_sign(h, &m->sign, now);
+	else if (m->type == MESSAGE_ACTIVITY)
+		hub_activity(h, &m->activity, now);
 	else if (m->type == MESSAGE_DUMPED)
 		hub_dumped(h, *rank, now);
 	else if (m->type == MESSAGE_STACK)
-		hear_stack(*rank, &m->stack);
+		receive_stack(*rank, &m->stack);
 	hub_time(h, now);
 	FUZZ_CHECK(h->order.epoch >= before.epoch && h->order.counted >= before.counted);
 	FUZZ_CHECK(before.order != ORDER_FREE || h->order.order == ORDER_FREE);
@@ -86,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(!message_decode(&n, &again, data + at, used, &err) &&
 			   again == used && n.type == m.type);
 		check_again(&m, data + at, used);
-		hear(&hub, &m, &rank, now += 77);
+		receive_orders(&hub, &m, &rank, now += 77);
 	}
 	buf_release(&hub.said);
 	return 0;

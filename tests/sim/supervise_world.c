@@ -21,14 +21,15 @@
 enum {
 	RANKS = 5,
 	FAULTS_MS = 90 * 1000,
-	ENDS_MS = 40 * 60 * 1000, /* after the last fault: twice HUB_ALONE_MS, and work */
+	ENDS_MS = 40 * 60 *
+		  1000, /* after the last fault: twice HUB_AWAY_MAX_MS, and work */
 	WORK_MS = 20 * 1000,
 	GONE_MS = 10 * 1000, /* of line.h: a connection without a word */
 	TERMED = 128 + 15,
 	KILLED = 128 + 9,
 };
 
-struct line {
+struct peerconn {
 	struct rank *peer;
 	bool cut, missed; /* the hub has missed it */
 	bool stated, closed;
@@ -45,7 +46,7 @@ struct rank {
 	uint32_t counted, acked;
 	struct hub_order order;
 	bool news;
-	struct line *line; /* a peer's */
+	struct peerconn *line; /* a peer's */
 	int64_t lost_since, down_until;
 	unsigned process; /* which; events of one before do not count */
 	bool runs, held;
@@ -61,7 +62,7 @@ struct world {
 	struct rank ranks[RANKS];
 	struct hub hub; /* of rank 0's pod */
 	struct hub_rank hub_ranks[RANKS];
-	struct line *by_rank[RANKS];
+	struct peerconn *by_rank[RANKS];
 	uint32_t attempt, next_attempt, sync, asked; /* asked: the attempt of the sync */
 	bool keeps, failed;
 	int64_t calm_at;
@@ -70,7 +71,7 @@ struct world {
 struct event {
 	struct world *w;
 	struct rank *rank;
-	struct line *line;
+	struct peerconn *line;
 	void (*run)(struct event *e);
 	unsigned life, process;
 	size_t len;
@@ -106,11 +107,11 @@ static int64_t dice(struct rank *r, int64_t sides)
 
 /* ---- connections ---- */
 
-static void take_from_peer(struct world *w, struct line *l, const struct message *m);
+static void take_from_peer(struct world *w, struct peerconn *l, const struct message *m);
 
 static void arrive(struct event *e)
 {
-	struct line *l = e->line;
+	struct peerconn *l = e->line;
 	struct rank *r = e->rank;
 	struct message m;
 	size_t used;
@@ -130,7 +131,7 @@ static void arrive(struct event *e)
 	}
 }
 
-static void send(struct line *l, struct rank *to, const struct message *m)
+static void send(struct peerconn *l, struct rank *to, const struct message *m)
 {
 	cleanup_buf struct buf bytes = { .max = MESSAGE_MAX };
 	int64_t *last = &l->arrives[to->i == 0], now = clock_ms(), at;
@@ -149,7 +150,7 @@ static void send(struct line *l, struct rank *to, const struct message *m)
 
 static void apply_hub(struct world *w, const struct hub_order *before);
 
-static void leave(struct world *w, struct line *l)
+static void leave(struct world *w, struct peerconn *l)
 {
 	struct hub_order before = w->hub.order;
 
@@ -173,7 +174,7 @@ static void peer_is_alone(struct event *e)
 {
 	struct rank *r = e->rank;
 
-	if (r->lost_since < 0 || clock_ms() < r->lost_since + HUB_ALONE_MS)
+	if (r->lost_since < 0 || clock_ms() < r->lost_since + HUB_AWAY_MAX_MS)
 		return;
 	r->order = (struct hub_order){ .order = ORDER_FREE };
 	r->news = true;
@@ -191,12 +192,12 @@ static void peer_misses(struct event *e)
 		r->lost_since = clock_ms();
 	if (r->order.order == ORDER_FREE)
 		return;
-	later(r, HUB_ALONE_MS, peer_is_alone);
+	later(r, HUB_AWAY_MAX_MS, peer_is_alone);
 	later(r, 50, dial);
 }
 
 /* Until an end misses it; of one that the other end closes, what was sent arrives. */
-static int64_t missed_after(struct line *l, bool to_hub, bool closed)
+static int64_t missed_after(struct peerconn *l, bool to_hub, bool closed)
 {
 	int64_t ms = 1 + dice(l->peer, closed ? 50 : GONE_MS);
 	int64_t arrived = l->arrives[to_hub] - clock_ms();
@@ -204,7 +205,7 @@ static int64_t missed_after(struct line *l, bool to_hub, bool closed)
 	return closed && arrived >= ms ? arrived + 1 : ms;
 }
 
-static void cut(struct line *l, bool closed)
+static void cut(struct peerconn *l, bool closed)
 {
 	struct rank *peer = l->peer, *hub = peer->w->ranks;
 
@@ -236,7 +237,7 @@ static void dial(struct event *e)
 		return;
 	}
 	r->line = arena_alloc(&e->w->arena, sizeof(*r->line));
-	*r->line = (struct line){ .peer = r, .heard = clock_ms() };
+	*r->line = (struct peerconn){ .peer = r, .heard = clock_ms() };
 	send(r->line, hub, &hello);
 	send(r->line, hub, &state);
 }
@@ -295,11 +296,11 @@ static void set_state(struct world *w, uint32_t rank, const struct peer_state *s
 	apply_hub(w, &before);
 }
 
-static void take_from_peer(struct world *w, struct line *l, const struct message *m)
+static void take_from_peer(struct world *w, struct peerconn *l, const struct message *m)
 {
 	struct message order = { .type = MESSAGE_ORDER };
 	uint32_t i = l->peer->i;
-	struct line *old = w->by_rank[i];
+	struct peerconn *old = w->by_rank[i];
 
 	if (m->type == MESSAGE_HELLO) {
 		if (old) {
@@ -535,7 +536,7 @@ static void decide(struct rank *r, enum supervise_event event, int status)
 
 /* ---- a supervisor ---- */
 
-static void hear(struct rank *r)
+static void receive_orders(struct rank *r)
 {
 	r->news = false;
 	if (!r->over)
@@ -614,7 +615,7 @@ static void turn(struct rank *r)
 
 	do {
 		if (r->news)
-			hear(r);
+			receive_orders(r);
 		if (r->state.clearing && !r->runs)
 			decide(r, SUPERVISE_EMPTY, 0);
 		keep(r);

@@ -81,9 +81,9 @@ TEST(test_a_failure_stops_all_and_counts)
 	run(&w, 1);
 	ends(&w, 1, 137, 10);
 	ordered(&w, ORDER_START, 0, 0, "");
-	assert_int_equal(hub_until(&w.hub), 10 + HUB_LOOK_MS);
+	assert_int_equal(hub_until(&w.hub), 10 + HUB_FAILURE_WINDOW_MS);
 	ends(&w, 2, 1, 20);
-	hub_time(&w.hub, 10 + HUB_LOOK_MS);
+	hub_time(&w.hub, 10 + HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_STOP, 1, 1,
 		"rank 1 ended with status 137; restart 1 of at most 1");
 	tell(&w, 0, PEER_RUNNING, 0, 200); /* it is being stopped */
@@ -94,7 +94,7 @@ TEST(test_a_failure_stops_all_and_counts)
 	ordered(&w, ORDER_START, 1, 1, "");
 	all(&w, PEER_RUNNING, 1);
 	ends(&w, 0, 9, 400);
-	hub_time(&w.hub, 400 + HUB_LOOK_MS);
+	hub_time(&w.hub, 400 + HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_FREE, 1, 1,
 		"rank 0 ended with status 9; not started again: no restart is left");
 }
@@ -107,12 +107,12 @@ TEST(test_ends_that_are_final)
 	run(&w, 9);
 	ends(&w, 1, 1, 0);
 	ends(&w, 2, 2, 0); /* the cause, though rank 1 was heard first */
-	hub_time(&w.hub, HUB_LOOK_MS);
+	hub_time(&w.hub, HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_FREE, 0, 0,
 		"rank 1 ended with status 1; not started again: an exit code that is final");
 	run(&w, 9);
 	hub_state(&w.hub, 1, &missing, 0);
-	hub_time(&w.hub, HUB_LOOK_MS);
+	hub_time(&w.hub, HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_FREE, 0, 0,
 		"rank 1 ended with status 1; not started again: it would end so again");
 }
@@ -133,7 +133,7 @@ TEST(test_what_follows_the_work)
 	assert_false(hub_others_succeeded(&w.hub));
 	ends(&w, 2, 0, 0);
 	hub_state(&w.hub, 0, &failed, 0);
-	hub_time(&w.hub, HUB_LOOK_MS);
+	hub_time(&w.hub, HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_FREE, 0, 0, "");
 	run(&w, 9);
 	ends(&w, 1, 0, 0);
@@ -205,7 +205,7 @@ TEST(test_a_rank_alone_that_is_stopped)
 	tell(&w, 0, PEER_NEW, 0, 0);
 	tell(&w, 0, PEER_RUNNING, 0, 0);
 	hub_state(&w.hub, 0, &leaving, 7);
-	hub_time(&w.hub, 7 + HUB_LOOK_MS);
+	hub_time(&w.hub, 7 + HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_STOP, 1, 0, "");
 	assert_int_equal(w.hub.counts.lost, 0);
 	assert_int_equal(w.hub.counts.restarts, 0);
@@ -229,15 +229,15 @@ TEST(test_a_lost_rank_does_not_count)
 
 	run(&w, 0);
 	hub_left(&w.hub, 2, 1000, 1000);
-	assert_int_equal(hub_until(&w.hub), 1000 + HUB_GONE_MS);
-	hub_time(&w.hub, 999 + HUB_GONE_MS);
+	assert_int_equal(hub_until(&w.hub), 1000 + HUB_LOST_MS);
+	hub_time(&w.hub, 999 + HUB_LOST_MS);
 	ordered(&w, ORDER_START, 0, 0, "");
-	hub_time(&w.hub, 1000 + HUB_GONE_MS);
+	hub_time(&w.hub, 1000 + HUB_LOST_MS);
 	ordered(&w, ORDER_STOP, 1, 0, "rank 2 is gone; restart 1, which does not count");
 	run(&w, 0);
 	hub_left(&w.hub, 2, 1000, 1000);
 	ends(&w, 1, 1, 1001); /* by the loss */
-	hub_time(&w.hub, 1001 + HUB_LOOK_MS);
+	hub_time(&w.hub, 1001 + HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_STOP, 1, 0,
 		"rank 1 ended with status 1; restart 1, which does not count: a rank was "
 		"lost");
@@ -254,9 +254,9 @@ TEST(test_a_silent_rank_is_gone_after_ten_seconds_of_silence)
 
 	run(&w, 0);
 	/* Its connection is closed because nothing came; it does not get as long again. */
-	hub_left(&w.hub, 2, 1000, 1000 + HUB_GONE_MS);
-	assert_int_equal(hub_until(&w.hub), 1000 + HUB_GONE_MS);
-	hub_time(&w.hub, 1000 + HUB_GONE_MS);
+	hub_left(&w.hub, 2, 1000, 1000 + HUB_LOST_MS);
+	assert_int_equal(hub_until(&w.hub), 1000 + HUB_LOST_MS);
+	hub_time(&w.hub, 1000 + HUB_LOST_MS);
 	ordered(&w, ORDER_STOP, 1, 0, "rank 2 is gone; restart 1, which does not count");
 }
 
@@ -268,7 +268,7 @@ TEST(test_an_evicted_rank_does_not_count)
 	run(&w, 0);
 	hub_state(&w.hub, 1, &leaving, 0);
 	ends(&w, 0, 1, 0);
-	hub_time(&w.hub, HUB_LOOK_MS);
+	hub_time(&w.hub, HUB_FAILURE_WINDOW_MS);
 	ordered(&w, ORDER_STOP, 1, 0,
 		"rank 0 ended with status 1; restart 1, which does not count: a rank was "
 		"lost");
@@ -280,8 +280,8 @@ TEST(test_a_short_absence_changes_nothing)
 
 	run(&w, 0);
 	hub_left(&w.hub, 2, 0, 0);
-	tell(&w, 2, PEER_RUNNING, 0, HUB_GONE_MS - 1);
-	hub_time(&w.hub, HUB_GONE_MS);
+	tell(&w, 2, PEER_RUNNING, 0, HUB_LOST_MS - 1);
+	hub_time(&w.hub, HUB_LOST_MS);
 	ordered(&w, ORDER_START, 0, 0, "");
 }
 
@@ -303,11 +303,11 @@ TEST(test_a_new_hub_learns_the_epoch)
 	ordered(&w, ORDER_START, 5, 2, "");
 }
 
-static void sign(struct world *w, uint32_t reports, uint32_t percent, int64_t now)
+static void activity(struct world *w, uint32_t reports, uint32_t percent, int64_t now)
 {
-	struct peer_sign s = { w->hub.order.epoch, reports, percent, 0 };
+	struct peer_activity s = { w->hub.order.epoch, reports, percent, 0 };
 
-	hub_sign(&w->hub, &s, now);
+	hub_activity(&w->hub, &s, now);
 }
 
 /* To the end of a failure, at `now`; all are ready again. */
@@ -319,14 +319,14 @@ static void fail_and_start(struct world *w, enum peer_cause cause, int64_t now)
 				.cause = cause };
 
 	hub_state(&w->hub, 1, &s, now);
-	hub_time(&w->hub, now + HUB_LOOK_MS);
+	hub_time(&w->hub, now + HUB_FAILURE_WINDOW_MS);
 	if (w->hub.order.order != ORDER_STOP)
 		return;
 	buf_release(&w->hub.said);
 	for (uint32_t i = 0; i < N; i++)
-		tell(w, i, PEER_READY, w->hub.order.epoch, now + HUB_LOOK_MS);
+		tell(w, i, PEER_READY, w->hub.order.epoch, now + HUB_FAILURE_WINDOW_MS);
 	for (uint32_t i = 0; i < N; i++)
-		tell(w, i, PEER_RUNNING, w->hub.order.epoch, now + HUB_LOOK_MS);
+		tell(w, i, PEER_RUNNING, w->hub.order.epoch, now + HUB_FAILURE_WINDOW_MS);
 }
 
 TEST(test_a_stall)
@@ -335,7 +335,7 @@ TEST(test_a_stall)
 
 	run(&w, 1);
 	for (uint32_t i = 1; i <= 3; i++)
-		sign(&w, i, i, i * 20000);
+		activity(&w, i, i, i * 20000);
 	assert_int_equal(hub_until(&w.hub), 160000 + STALL_LATE_MS);
 	tell(&w, 2, PEER_ENDED, 0, 70000); /* a rank that has succeeded */
 	hub_time(&w.hub, 161999);
@@ -343,7 +343,7 @@ TEST(test_a_stall)
 	hub_time(&w.hub, 162000);
 	ordered(&w, ORDER_DUMP, 0, 0,
 		"stalled: no output and no progress of any rank for 102 s");
-	sign(&w, 9, 99, 162001); /* its own stacks */
+	activity(&w, 9, 99, 162001); /* its own stacks */
 	ends(&w, 0, 134, 162010);
 	hub_dumped(&w.hub, 0, 162020);
 	hub_dumped(&w.hub, 1, 162030);
@@ -356,7 +356,7 @@ TEST(test_a_stall)
 	all(&w, PEER_RUNNING, 1);
 	ordered(&w, ORDER_START, 1, 1, "");
 	for (uint32_t i = 1; i <= 3; i++)
-		sign(&w, i, i, 200000);
+		activity(&w, i, i, 200000);
 	assert_int_equal(hub_until(&w.hub), 200000 + 5 * 102000 + STALL_LATE_MS);
 	hub_time(&w.hub, 712000);
 	buf_release(&w.hub.said);
@@ -371,25 +371,25 @@ TEST(test_what_is_no_stall)
 	struct world w;
 
 	run(&w, 1);
-	sign(&w, 1, 1, 1000);
-	sign(&w, 2, 2, 2000);
+	activity(&w, 1, 1, 1000);
+	activity(&w, 2, 2, 2000);
 	assert_int_equal(hub_until(&w.hub), -1); /* a slow first step */
-	sign(&w, 3, 3, 3000);
+	activity(&w, 3, 3, 3000);
 	hub_left(&w.hub, 2, 3000, 3000);
-	assert_int_equal(hub_until(&w.hub), 3000 + HUB_GONE_MS);
+	assert_int_equal(hub_until(&w.hub), 3000 + HUB_LOST_MS);
 	tell(&w, 2, PEER_RUNNING, 0, 4000);
 	assert_int_equal(hub_until(&w.hub), 63000 + STALL_LATE_MS);
-	sign(&w, 3, 3, 5000);
+	activity(&w, 3, 3, 5000);
 	assert_int_equal(hub_until(&w.hub), 65000 + STALL_LATE_MS);
 	ends(&w, 1, 1, 67000);
 	hub_time(&w.hub, 67000); /* a failure explains the silence */
 	ordered(&w, ORDER_START, 0, 0, "");
 	run(&w, 1);
 	w.hub.stall.after = -1;
-	sign(&w, 9, 9, 1);
+	activity(&w, 9, 9, 1);
 	assert_int_equal(hub_until(&w.hub), -1);
 	hub_left(&w.hub, 1, 0, 0);
-	hub_time(&w.hub, HUB_GONE_MS);
+	hub_time(&w.hub, HUB_LOST_MS);
 	buf_release(&w.hub.said);
 }
 
@@ -412,10 +412,10 @@ TEST(test_restarts_without_progress)
 	struct world w;
 
 	run(&w, 99);
-	sign(&w, 1, 50, 0);
+	activity(&w, 1, 50, 0);
 	for (int i = 0; i < 3; i++) {
 		fail_and_start(&w, CAUSE_UNKNOWN, 1000);
-		sign(&w, 1, 50, 2000); /* the checkpoint */
+		activity(&w, 1, 50, 2000); /* the checkpoint */
 	}
 	ordered(&w, ORDER_START, 3, 3, "");
 	fail_and_start(&w, CAUSE_UNKNOWN, 3000);
@@ -424,7 +424,7 @@ TEST(test_restarts_without_progress)
 		"progress");
 	run(&w, 99);
 	for (uint32_t i = 0; i < 9; i++) {
-		sign(&w, 1, i, 0);
+		activity(&w, 1, i, 0);
 		fail_and_start(&w, CAUSE_UNKNOWN, 1000);
 	}
 	ordered(&w, ORDER_START, 9, 9, "");
@@ -439,11 +439,11 @@ TEST(test_out_of_memory)
 	struct world w;
 
 	run(&w, 99);
-	sign(&w, 1, 7, 0);
+	activity(&w, 1, 7, 0);
 	fail_and_start(&w, CAUSE_MEMORY, 1000);
-	sign(&w, 1, 8, 2000); /* another step */
+	activity(&w, 1, 8, 2000); /* another step */
 	fail_and_start(&w, CAUSE_MEMORY, 3000);
-	sign(&w, 1, 8, 4000);
+	activity(&w, 1, 8, 4000);
 	ordered(&w, ORDER_START, 2, 2, "");
 	fail_and_start(&w, CAUSE_MEMORY, 5000);
 	ordered(&w, ORDER_FREE, 2, 2,
@@ -464,17 +464,17 @@ TEST(test_where_the_time_goes)
 		tell(&w, i, PEER_NEW, 0, 10);
 	for (uint32_t i = 0; i < N; i++)
 		tell(&w, i, PEER_RUNNING, 0, 10);
-	sign(&w, 0, 0, 20); /* output */
-	sign(&w, 1, 1, 40);
-	sign(&w, 2, 2, 140);
-	sign(&w, 3, 3, 240);
+	activity(&w, 0, 0, 20); /* output */
+	activity(&w, 1, 1, 40);
+	activity(&w, 2, 2, 140);
+	activity(&w, 3, 3, 240);
 	hub_time(&w.hub, 340 + STALL_LATE_MS);
 	for (uint32_t i = 0; i < N; i++)
 		hub_dumped(&w.hub, i, 2340);
 	for (uint32_t i = 0; i < N; i++)
 		tell(&w, i, PEER_READY, 1, 2345);
-	sign(&w, 1, 1, 2355);
-	sign(&w, 2, 2, 2405);
+	activity(&w, 1, 1, 2355);
+	activity(&w, 2, 2, 2405);
 	account_read(&w.hub.account, ms, 2405);
 	for (int i = 0; i < SUPERVISION_SLICES; i++)
 		assert_int_equal(ms[i], want[i]);
@@ -497,7 +497,7 @@ static void rests(struct world *w, const char *said)
 	uint32_t epoch = w->hub.order.epoch;
 
 	ordered(w, ORDER_STOP, epoch, 0, said);
-	assert_true(w->hub.dev.resting);
+	assert_true(w->hub.dev.held);
 	all(w, PEER_READY, epoch);
 	ordered(w, ORDER_STOP, epoch, 0, "");
 }
@@ -515,13 +515,13 @@ TEST(test_the_end_of_a_run_waits_for_a_rerun)
 	ordered(&w, ORDER_START, 1, 0, "");
 	all(&w, PEER_RUNNING, 1);
 	ends(&w, 1, 2, 20); /* a code that is final, and restarts are left */
-	hub_time(&w.hub, 20 + HUB_LOOK_MS);
+	hub_time(&w.hub, 20 + HUB_FAILURE_WINDOW_MS);
 	rests(&w, "rank 1 ended with status 2; waiting for 'kftrainer rerun'");
 	assert_int_equal(w.hub.dev.rank, 1);
 	assert_int_equal(w.hub.dev.status, 2);
 	hub_release(&w.hub, 0);
 	all(&w, PEER_RUNNING, 2);
-	hub_rest(&w.hub, 0); /* by a rerun, while it runs */
+	hub_hold(&w.hub, 0); /* by a rerun, while it runs */
 	ordered(&w, ORDER_STOP, 3, 0, "");
 	hub_release(&w.hub, 0);
 	ordered(&w, ORDER_STOP, 3, 0, "");
@@ -557,12 +557,12 @@ TEST(test_a_job_that_rests_for_too_long_ends)
 
 	develop(&w);
 	ends(&w, 0, 1, 0);
-	hub_time(&w.hub, HUB_LOOK_MS);
+	hub_time(&w.hub, HUB_FAILURE_WINDOW_MS);
 	rests(&w, "rank 0 ended with status 1; waiting for 'kftrainer rerun'");
 	assert_int_equal(hub_until(&w.hub), 0);
 	hub_time(&w.hub, 5000);
 	assert_int_equal(hub_until(&w.hub), 6000);
-	hub_rest(&w.hub, 0); /* a session has come */
+	hub_hold(&w.hub, 0); /* a session has come */
 	hub_time(&w.hub, 5500);
 	hub_time(&w.hub, 6499);
 	ordered(&w, ORDER_STOP, 1, 0, "");

@@ -1,5 +1,5 @@
 /* The end of a connection between two supervisors, over TCP in one thread. */
-#include "supervise/line.h"
+#include "supervise/peerconn.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -11,19 +11,19 @@
 
 struct ends {
 	struct psk *psk[2];
-	struct line *line[2]; /* of a peer, of the hub */
+	struct peerconn *line[2]; /* of a peer, of the hub */
 };
 
-static int take(void *ctx, struct line *l, const struct message *m, struct error *err)
+static int take(void *ctx, struct peerconn *l, const struct message *m, struct error *err)
 {
 	return 0;
 }
 
-static void step(struct line *l)
+static void step(struct peerconn *l)
 {
 	bool opened;
 
-	line_step(l, take, NULL, &opened, 0);
+	peerconn_step(l, take, NULL, &opened, 0);
 }
 
 static void begin(struct ends *e)
@@ -46,7 +46,7 @@ static void begin(struct ends *e)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(psk_new(&e->psk[i], (enum psk_side)i, key, "test", &err),
 				 0);
-		e->line[i] = line_new(e->psk[i], fds[i], "", 0);
+		e->line[i] = peerconn_new(e->psk[i], fds[i], "", 0);
 	}
 	while (!e->line[0]->open || !e->line[1]->open)
 		for (int i = 0; i < 2; i++)
@@ -56,7 +56,7 @@ static void begin(struct ends *e)
 static void end(struct ends *e)
 {
 	for (int i = 0; i < 2; i++) {
-		line_free(e->line[i]);
+		peerconn_free(e->line[i]);
 		psk_free(e->psk[i]);
 	}
 }
@@ -68,16 +68,16 @@ TEST(test_a_write_fails_before_the_last_words_are_read)
 	struct ends e;
 
 	begin(&e);
-	line_tick(e.line[1], LINE_BEAT_MS);
+	peerconn_tick(e.line[1], PEERCONN_KEEPALIVE_MS);
 	reset.fd = e.line[0]->fd;
 	reset.events = POLLIN;
 	assert_int_equal(poll(&reset, 1, -1), 1);
-	line_free(e.line[0]);
+	peerconn_free(e.line[0]);
 	e.line[0] = NULL;
 	reset.fd = e.line[1]->fd;
 	reset.events = 0;
 	assert_int_equal(poll(&reset, 1, -1), 1);
-	line_tick(e.line[1], 2 * LINE_BEAT_MS);
+	peerconn_tick(e.line[1], 2 * PEERCONN_KEEPALIVE_MS);
 	step(e.line[1]);
 	assert_true(e.line[1]->over);
 	assert_true(e.line[1]->closed);

@@ -1,5 +1,5 @@
-/* line.c - messages over TLS (supervise/line.h). */
-#include "supervise/line.h"
+/* peerconn.c - messages over TLS (supervise/peerconn.h). */
+#include "supervise/peerconn.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -10,18 +10,18 @@
 
 enum { PIECE = 1024, OUT_MAX = 256 * 1024, BULK_MAX = 64 * 1024 };
 
-void line_end(struct line *l, enum error_kind kind, const char *why)
+void peerconn_end(struct peerconn *l, enum error_kind kind, const char *why)
 {
 	if (!l->over)
 		error_set(&l->why, kind, "%s", why);
 	l->over = true;
 }
 
-struct line *line_new(struct psk *psk, int fd, const char *peer, int64_t now)
+struct peerconn *peerconn_new(struct psk *psk, int fd, const char *peer, int64_t now)
 {
-	struct line *l = xcalloc(1, sizeof(*l));
+	struct peerconn *l = xcalloc(1, sizeof(*l));
 
-	*l = (struct line){ .fd = fd, .rank = -1, .since = now, .heard = now };
+	*l = (struct peerconn){ .fd = fd, .rank = -1, .since = now, .received = now };
 	l->sent = now;
 	l->in.max = PIECE + MESSAGE_MAX;
 	l->out.max = OUT_MAX;
@@ -31,7 +31,7 @@ struct line *line_new(struct psk *psk, int fd, const char *peer, int64_t now)
 	return l;
 }
 
-void line_free(struct line *l)
+void peerconn_free(struct peerconn *l)
 {
 	if (!l)
 		return;
@@ -43,25 +43,25 @@ void line_free(struct line *l)
 	free(l);
 }
 
-uint32_t line_events(const struct line *l)
+uint32_t peerconn_events(const struct peerconn *l)
 {
 	return (l->paused ? EPOLLPRI : EPOLLIN) |
 	       (l->wants_write || (l->open && l->out.len) ? EPOLLOUT : 0u);
 }
 
-/* PSK_OK, or why not; a line that has failed is over. */
-static enum psk_state settle(struct line *l, enum psk_state state, struct error *err)
+/* PSK_OK, or why not; a connection that has failed is over. */
+static enum psk_state settle(struct peerconn *l, enum psk_state state, struct error *err)
 {
 	l->wants_write = state == PSK_WANT_WRITE;
 	l->closed |= state == PSK_END;
 	if (state == PSK_END)
-		line_end(l, ERR_IO, "the connection was closed");
+		peerconn_end(l, ERR_IO, "the connection was closed");
 	else if (state == PSK_FAILED)
-		line_end(l, err->kind, err->msg);
+		peerconn_end(l, err->kind, err->msg);
 	return state;
 }
 
-static void flush(struct line *l, int64_t now)
+static void flush(struct peerconn *l, int64_t now)
 {
 	struct error err = { 0 };
 
@@ -81,15 +81,15 @@ static void flush(struct line *l, int64_t now)
 	}
 }
 
-void line_send(struct line *l, const struct message *m, int64_t now)
+void peerconn_send(struct peerconn *l, const struct message *m, int64_t now)
 {
 	message_add(&l->out, m);
 	if (l->out.overflowed)
-		line_end(l, ERR_LIMIT, "the peer does not read");
+		peerconn_end(l, ERR_LIMIT, "the peer does not read");
 	flush(l, now);
 }
 
-size_t line_room(const struct line *l)
+size_t peerconn_room(const struct peerconn *l)
 {
 	const size_t per = MESSAGE_TEXT + 6; /* with its header */
 
@@ -98,8 +98,8 @@ size_t line_room(const struct line *l)
 		       : (BULK_MAX - l->out.len) / per * MESSAGE_TEXT;
 }
 
-void line_send_data(struct line *l, uint32_t id, const void *data, size_t len,
-		    int64_t now)
+void peerconn_send_data(struct peerconn *l, uint32_t id, const void *data, size_t len,
+			int64_t now)
 {
 	const char *p = data ? data : "";
 	size_t n;
@@ -114,11 +114,11 @@ void line_send_data(struct line *l, uint32_t id, const void *data, size_t len,
 		len -= n;
 	} while (len);
 	if (l->out.overflowed)
-		line_end(l, ERR_LIMIT, "the peer does not read");
+		peerconn_end(l, ERR_LIMIT, "the peer does not read");
 	flush(l, now);
 }
 
-static int take_all(struct line *l, line_take *take, void *ctx, struct error *err)
+static int take_all(struct peerconn *l, peerconn_take *take, void *ctx, struct error *err)
 {
 	size_t at = 0, used = 0;
 	struct message m;
@@ -126,7 +126,7 @@ static int take_all(struct line *l, line_take *take, void *ctx, struct error *er
 	do {
 		if (message_decode(&m, &used, l->in.data + at, l->in.len - at, err))
 			return -1;
-		if (used && m.type != MESSAGE_BEAT && take(ctx, l, &m, err))
+		if (used && m.type != MESSAGE_KEEPALIVE && take(ctx, l, &m, err))
 			return -1;
 		at += used;
 	} while (used && !l->over);
@@ -134,7 +134,7 @@ static int take_all(struct line *l, line_take *take, void *ctx, struct error *er
 	return 0;
 }
 
-static void receive(struct line *l, line_take *take, void *ctx, int64_t now)
+static void receive(struct peerconn *l, peerconn_take *take, void *ctx, int64_t now)
 {
 	struct error err = { 0 };
 
@@ -145,14 +145,15 @@ static void receive(struct line *l, line_take *take, void *ctx, int64_t now)
 		if (settle(l, psk_read(l->tls, data, sizeof(data), &n, &err), &err) !=
 		    PSK_OK)
 			return;
-		l->heard = now;
+		l->received = now;
 		buf_add(&l->in, data, n);
 		if (take_all(l, take, ctx, &err))
-			line_end(l, err.kind, err.msg);
+			peerconn_end(l, err.kind, err.msg);
 	}
 }
 
-void line_step(struct line *l, line_take *take, void *ctx, bool *ret_opened, int64_t now)
+void peerconn_step(struct peerconn *l, peerconn_take *take, void *ctx, bool *ret_opened,
+		   int64_t now)
 {
 	struct error err = { 0 };
 
@@ -161,29 +162,30 @@ void line_step(struct line *l, line_take *take, void *ctx, bool *ret_opened, int
 		if (settle(l, psk_handshake(l->tls, &err), &err) != PSK_OK)
 			return;
 		l->open = *ret_opened = true;
-		l->heard = now;
+		l->received = now;
 	}
 	flush(l, now);
 	receive(l, take, ctx, now);
 }
 
-void line_tick(struct line *l, int64_t now)
+void peerconn_tick(struct peerconn *l, int64_t now)
 {
-	static const struct message beat = { .type = MESSAGE_BEAT };
+	static const struct message beat = { .type = MESSAGE_KEEPALIVE };
 
 	if (l->paused)
-		l->heard = now;
-	if (now >= l->heard + LINE_GONE_MS)
-		line_end(l, ERR_TIMEOUT, "nothing was heard for 10 seconds");
-	else if (l->open && now >= l->sent + LINE_BEAT_MS) {
+		l->received = now;
+	if (now >= l->received + PEERCONN_TIMEOUT_MS)
+		peerconn_end(l, ERR_TIMEOUT, "nothing was heard for 10 seconds");
+	else if (l->open && now >= l->sent + PEERCONN_KEEPALIVE_MS) {
 		l->sent = now;
-		line_send(l, &beat, now);
+		peerconn_send(l, &beat, now);
 	}
 }
 
-int64_t line_until(const struct line *l)
+int64_t peerconn_until(const struct peerconn *l)
 {
-	int64_t beat = l->sent + LINE_BEAT_MS, gone = l->heard + LINE_GONE_MS;
+	int64_t beat = l->sent + PEERCONN_KEEPALIVE_MS,
+		gone = l->received + PEERCONN_TIMEOUT_MS;
 
 	return l->open && beat < gone ? beat : gone;
 }

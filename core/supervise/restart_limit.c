@@ -1,9 +1,9 @@
-/* gains.c - the progress that restarts have made (supervise/gains.h) */
-#include "supervise/gains.h"
+/* restart_limit.c - limit restarts by their progress (supervise/restart_limit.h) */
+#include "supervise/restart_limit.h"
 
 #include <stddef.h>
 
-static bool raise(struct place *to, struct place at)
+static bool raise(struct training_progress *to, struct training_progress at)
 {
 	bool higher = at.percent > to->percent || at.step > to->step;
 
@@ -12,7 +12,7 @@ static bool raise(struct place *to, struct place at)
 	return higher;
 }
 
-bool gains_report(struct gains *g, struct place at)
+bool restart_limit_report(struct restart_limit *g, struct training_progress at)
 {
 	bool higher = raise(&g->high, at);
 
@@ -23,20 +23,20 @@ bool gains_report(struct gains *g, struct place at)
 	return higher;
 }
 
-const char *gains_refuse(const struct gains *g, bool memory)
+const char *restart_limit_refuse(const struct restart_limit *g, bool memory)
 {
 	if (!g->reported)
 		return NULL;
 	if (memory && g->memory && g->now.percent == g->last.percent &&
 	    g->now.step == g->last.step)
 		return "out of memory at the same step twice";
-	return g->without >= GAINS_RESTARTS ? "three restarts without progress" : NULL;
+	return g->without >= RESTART_LIMIT ? "three restarts without progress" : NULL;
 }
 
-void gains_restart(struct gains *g, bool memory)
+void restart_limit_restart(struct restart_limit *g, bool memory)
 {
 	g->without++;
 	g->memory = memory;
 	g->last = g->now;
-	g->now = (struct place){ 0, 0 };
+	g->now = (struct training_progress){ 0, 0 };
 }

@@ -1,7 +1,9 @@
 /* convert.c - check, build and grade one job (convert/convert.h). */
 #include "convert/convert.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -92,6 +94,20 @@ static bool is_job_kind(const char *kind)
 	return false;
 }
 
+const char *v1_kind_in_text(const char *text)
+{
+	for (const char *p = text; (p = strstr(p, "kind:")); p++) {
+		const char *word = p + strlen("kind:");
+
+		word += strspn(word, " \"'");
+		for (const struct v1_kind *k = v1_kinds; k->kind; k++)
+			if (str_starts(word, k->kind) &&
+			    !isalnum((unsigned char)word[strlen(k->kind)]))
+				return strstr(text, V1_GROUP "/v") ? k->kind : NULL;
+	}
+	return NULL;
+}
+
 enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
 {
 	const char *names[MAX_KINDS + 1] = { 0 };
@@ -100,10 +116,11 @@ enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
 
 	for (const struct v1_kind *k = v1_kinds; k->kind && n < MAX_KINDS; k++)
 		names[n++] = k->kind;
-	if (!kind || !meta_is(obj, V1_GROUP, kind))
+	if (!kind || !meta_api_version(obj))
 		return CONVERT_OTHER;
 	if (kind_of(obj))
 		return CONVERT_JOB;
+	/* Of another version, or of the operators before Training Operator. */
 	if (is_job_kind(kind)) {
 		field_error_add(
 			errs, FIELD_NOT_SUPPORTED, "apiVersion",
@@ -113,6 +130,8 @@ enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
 				: "must be kubeflow.org/v1");
 		return CONVERT_UNKNOWN;
 	}
+	if (!meta_is(obj, V1_GROUP, kind))
+		return CONVERT_OTHER;
 	near = nearest_word(kind, names);
 	if (str_eq(kind, "MXJob"))
 		field_error_add(

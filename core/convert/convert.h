@@ -67,7 +67,8 @@ void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 void convert_trainer(struct convert_result *ret, cJSON *obj);
 /*
  * Add to `ret` each field of another document, which is passed on unchanged, that names
- * pods, objects or labels of the jobs (a map of names to valid objects) in its namespace.
+ * pods, objects or labels of the jobs (a map of names to valid objects) in its namespace,
+ * or that has a job in it.
  */
 void convert_mentions(struct convert_result *ret, const struct convert_conf *conf,
 		      const struct map *jobs, const cJSON *other);

@@ -87,12 +87,36 @@ static void search_label(struct search *s, const char *path, const cJSON *value)
 	v1_note(&j, GRADE_LOST, path, value, V1_NEW_LABELS);
 }
 
+/* A job within the document, as in a Katib Experiment, or in the text of a workflow. */
+static bool search_job(struct search *s, const char *path, const cJSON *node)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	struct arena *arena = &s->ret->arena;
+	struct v1_job j = { .ret = s->ret };
+	const char *kind = NULL;
+
+	if (cJSON_IsString(node))
+		kind = v1_kind_in_text(node->valuestring);
+	else if (cJSON_IsObject(node) && convert_what(node, &errs) != CONVERT_OTHER)
+		kind = meta_kind(node);
+	if (!kind)
+		return false;
+	v1_note(&j, GRADE_LOST, path, node,
+		arena_printf(
+			arena,
+			"this document is not changed: convert the %s in it by itself",
+			kind));
+	return true;
+}
+
 static void search_node(struct search *s, const char *path, const cJSON *node)
 {
 	struct arena *arena = &s->ret->arena;
 	const cJSON *child;
 	size_t i = 0;
 
+	if (search_job(s, path, node))
+		return;
 	if (cJSON_IsString(node)) {
 		search_text(s, path, node);
 		if (node->string)

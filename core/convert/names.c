@@ -299,6 +299,23 @@ struct renamed v1_rename_in_text(const struct v1_job *j, const char *text)
 	return ret;
 }
 
+/* A container may mount a volume that the operator adds to its pod. */
+static const char *volume_now(const struct v1_job *j, const char *name)
+{
+	static const struct {
+		unsigned kinds;
+		const char *name, *now;
+	} volumes[] = {
+		{ MPI_KINDS, "mpi-job-config", MPI_HOSTFILE_VOLUME },
+		{ KIND_MPI2, "ssh-auth", MPI_KEY_VOLUME },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(volumes); i++)
+		if (j->kind->bit & volumes[i].kinds && str_eq(volumes[i].name, name))
+			return volumes[i].now;
+	return name;
+}
+
 struct renamed v1_rename_field(const struct v1_job *j, const char *parent,
 			       const char *key, const char *text)
 {
@@ -313,6 +330,8 @@ struct renamed v1_rename_field(const struct v1_job *j, const char *parent,
 
 	if (str_in(key, texts))
 		return v1_rename_in_text(j, text);
+	if (str_eq(parent, "volumeMounts") && str_eq(key, "name"))
+		ret.now = volume_now(j, text);
 	if (!(j->kind->bit & MPI_KINDS) ||
 	    (!str_eq(key, "secretName") &&
 	     !(str_eq(key, "name") && parent && str_in(parent, refs))))

@@ -420,6 +420,11 @@ name_row(M1, "mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh x", "mpirun --mca p
 name_row(M1, "/etc/mpi/kubexec.sh", "ssh", args=["--target", "upstream"])
 name_row(M1, "/opt/kube/kubectl", "/opt/kube/kubectl", 4, ": lost: workers are not reached by kubectl any more$")
 name_row(M1, "sh -c /etc/mpi/discover_hosts.sh", "sh -c /etc/mpi/discover_hosts.sh", 4, ": lost: /etc/mpi/discover_hosts.sh does not exist")
+doc = job("MPIJob", "v2beta1")
+doc["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [
+    {"name": "order", "image": "i", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}, {"name": "ssh-auth", "mountPath": "/s"}]}]
+row("MPIJob v2beta1: volumes of the operator in another container", doc, 3, "volumeMounts.0..name: \"mpi-job-config\": approximate: it is now mpi-hostfile$", {
+    POD % "launcher" + "/initContainers/order/volumeMounts": [{"name": "mpi-hostfile", "mountPath": "/etc/mpi"}, {"name": "mpi-ssh-auth", "mountPath": "/s"}]})
 W = job("PyTorchJob", roles=["Worker"])
 name_row(W, "j-worker-0.ns.svc:1 j-worker-$(I)", "j-node-0-0.j.ns.svc:1 j-node-0-$(I).j", at=node, role="Worker")
 name_row(TF, "j-ps-0.j.svc:2222 j-worker-1 j-chief-0 j-evaluator-0", "j-ps-0-0.j.j.svc:2222 j-node-0-1.j j-chief-0-0.j j-evaluator-0-0.j", at=node, role="Worker")
@@ -524,6 +529,9 @@ others = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "
           {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "t"}, "spec": {"unknown": 1}}]
 code, out, err = run(others)
 test("what is no V1 job passes unchanged", code == 0 and read(out) == others and not err, err + out)
+code, out, err = run({"apiVersion": "kubeflow.org/v1beta1", "kind": "Experiment", "metadata": {"name": "e"}, "spec": {"trialTemplate": {"trialSpec": pt()}}})
+test("... but a job in it is lost", code == 4 and read(out)[0]["kind"] == "Experiment" and
+     re.search(r"spec.trialTemplate.trialSpec: .*: lost: this document is not changed: convert the PyTorchJob in it by itself$", err, re.M), err + out)
 code, out, err = run([others[0], pt(), others[1]])
 test("two parsers of YAML read the same", read(out) == list(yaml.safe_load_all(out)) and len(read(out)) == 4, out)
 test("the order stays", [d["kind"] for d in read(out)] == ["ConfigMap", "TrainingRuntime", "TrainJob", "Notebook"], out)

@@ -39,7 +39,10 @@ TEST(test_what_is_ours)
 		{ "{apiVersion: kubeflow.org/v1, kind: MXJob}", CONVERT_UNKNOWN,
 		  "MXNet" },
 		{ "{apiVersion: kubeflow.org/v1, kind: Notebook}", CONVERT_OTHER, NULL },
-		{ "{apiVersion: v1, kind: PyTorchJob}", CONVERT_OTHER, NULL },
+		{ "{apiVersion: v1, kind: PyTorchJob}", CONVERT_UNKNOWN,
+		  "kubeflow.org/v1" },
+		{ "{apiVersion: xgboostjob.kubeflow.org/v1, kind: XGBoostJob}",
+		  CONVERT_UNKNOWN, "kubeflow.org/v1" },
 		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}",
 		  CONVERT_OTHER, NULL },
 		{ "{kind: TFJob}", CONVERT_OTHER, NULL },
@@ -199,6 +202,40 @@ TEST(test_mentions)
 		assert_int_equal(res.n, rows[i].notes);
 		if (res.n)
 			assert_string_equal(res.notes[0].path, "data[a.b][0]");
+	}
+}
+
+TEST(test_jobs_in_other_documents)
+{
+	static const struct {
+		const char *yaml, *path, *kind;
+	} rows[] = {
+		{ "{spec: {trialTemplate: {trialSpec: {apiVersion: kubeflow.org/v1, kind: "
+		  "PyTorchJob}}}}",
+		  "spec.trialTemplate.trialSpec", "PyTorchJob" },
+		{ "{spec: {components: [{template: {apiVersion: kubeflow.org/v2beta1, "
+		  "kind: MPIJob}}]}}",
+		  "spec.components[0].template", "MPIJob" },
+		{ "{data: {a: \"apiVersion: 'kubeflow.org/v1'\\nkind: \\\"TFJob\\\"\"}}",
+		  "data.a", "TFJob" },
+		{ "{data: {a: \"apiVersion: 'kubeflow.org/v1'\\nkind: TFJobs\"}}", NULL,
+		  NULL },
+		{ "{data: {a: 'kind: TFJob'}}", NULL, NULL },
+		{ "{spec: {names: {kind: PyTorchJob}, scope: Namespaced}}", NULL, NULL },
+	};
+	cleanup_map struct map jobs = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_convert_result struct convert_result res = { 0 };
+		cleanup_json cJSON *other = parse(rows[i].yaml);
+
+		convert_mentions(&res, &conf, &jobs, other);
+		assert_int_equal(res.n, rows[i].path != NULL);
+		if (!res.n)
+			continue;
+		assert_int_equal(res.grade, GRADE_LOST);
+		assert_string_equal(res.notes[0].path, rows[i].path);
+		assert_non_null(strstr(res.notes[0].text, rows[i].kind));
 	}
 }
 

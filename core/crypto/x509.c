@@ -398,7 +398,7 @@ static int check_pair(const mbedtls_x509_crt *crt, const char *key_pem, const ch
 	return 0;
 }
 
-/* Ignore mbedTLS's check, against the current time; check_chain() checks `at`. */
+/* Ignore mbedTLS's check, against the current time; check_times() checks others. */
 static int ignore_time(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
 	*flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE);
@@ -406,7 +406,7 @@ static int ignore_time(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t 
 }
 
 static int check_chain(mbedtls_x509_crt *crt, mbedtls_x509_crt *ca, const char *dns_name,
-		       int64_t at, struct error *err)
+		       struct error *err)
 {
 	static const char server[] = MBEDTLS_OID_SERVER_AUTH;
 	uint32_t flags = 0;
@@ -427,17 +427,18 @@ static int check_chain(mbedtls_x509_crt *crt, mbedtls_x509_crt *ca, const char *
 	}
 	if (mbedtls_x509_crt_check_extended_key_usage(crt, server, sizeof(server) - 1))
 		return error_set(err, ERR_INVALID, "the certificate is not for a server");
-	for (; crt; crt = crt->next)
-		if (check_time(crt, "the certificate", at, err))
-			return -1;
 	return 0;
 }
 
-/* Check that at least one CA of the PEM is valid at that time. */
-static int check_ca_time(const mbedtls_x509_crt *ca, int64_t at, struct error *err)
+/* All of the chain, and at least one CA. */
+static int check_times(const mbedtls_x509_crt *crt, const mbedtls_x509_crt *ca,
+		       int64_t at, struct error *err)
 {
 	const mbedtls_x509_crt *any;
 
+	for (; crt; crt = crt->next)
+		if (check_time(crt, "the certificate", at, err))
+			return -1;
 	for (any = ca; any; any = any->next)
 		if (!check_time(any, "the CA", at, IGNORED))
 			return 0;
@@ -454,9 +455,23 @@ int x509_check_server(const struct x509_pair *p, const char *ca_pem, const char 
 	if (parse_certs(&crt, p->cert_pem, "the certificate", err) ||
 	    parse_certs(&ca, ca_pem, "the CA's certificate", err) ||
 	    check_pair(&crt, p->key_pem, "the certificate", err) ||
-	    check_chain(&crt, &ca, dns_name, at, err))
+	    check_chain(&crt, &ca, dns_name, err))
 		return -1;
-	return check_ca_time(&ca, at, err);
+	return check_times(&crt, &ca, at, err);
+}
+
+int x509_check_times(const char *cert_pem, const char *ca_pem, int64_t from,
+		     int64_t until, struct error *err)
+{
+	cleanup_crt mbedtls_x509_crt crt, ca;
+
+	mbedtls_x509_crt_init(&crt);
+	mbedtls_x509_crt_init(&ca);
+	if (parse_certs(&crt, cert_pem, "the certificate", err) ||
+	    parse_certs(&ca, ca_pem, "the CA's certificate", err) ||
+	    check_times(&crt, &ca, from, err))
+		return -1;
+	return check_times(&crt, &ca, until, err);
 }
 
 int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err)

@@ -122,7 +122,7 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 		secret = meta_new("v1", "Secret", c->conf.ns, name);
 	cert_set_release(set);
 	cert_set_read(set, secret);
-	set->served = c->shown.ca.cert_pem;
+	set->served = &c->shown;
 	if (cert_set_renew(set, c->dns_name, clock_now(), &change, &why, err))
 		return -1;
 	if (change == CERT_KEPT)

@@ -72,6 +72,15 @@ static int check_ca(const struct x509_pair *ca, int64_t now, struct error *why)
 	return 0;
 }
 
+static bool is_served(const struct cert_set *set)
+{
+	const struct cert_set *served = set->served;
+
+	return served && str_eq(set->ca.cert_pem, served->ca.cert_pem) &&
+	       str_eq(set->server.cert_pem, served->server.cert_pem) &&
+	       str_eq(set->server.key_pem, served->server.key_pem);
+}
+
 static int check_server(const struct cert_set *set, const char *dns, int64_t now,
 			struct error *why)
 {
@@ -80,8 +89,8 @@ static int check_server(const struct cert_set *set, const char *dns, int64_t now
 
 	if (!s->cert_pem || !s->key_pem)
 		return error_set(why, ERR_INVALID, "no certificate");
-	if (x509_check_server(s, ca, dns, now, why) ||
-	    x509_check_server(s, ca, dns, now + CERT_LOOKAHEAD, why))
+	if ((!is_served(set) && x509_check_server(s, ca, dns, now, why)) ||
+	    x509_check_times(s->cert_pem, ca, now, now + CERT_LOOKAHEAD, why))
 		return error_wrap(why, "certificate");
 	return 0;
 }
@@ -89,7 +98,8 @@ static int check_server(const struct cert_set *set, const char *dns, int64_t now
 /* The first certificate of the CA to be replaced, if that is still valid; or NULL. */
 static char *old_ca(const struct cert_set *set, int64_t now)
 {
-	char *pem = set->ca.cert_pem ? set->ca.cert_pem : (char *)set->served;
+	const struct cert_set *of = set->ca.cert_pem || !set->served ? set : set->served;
+	char *pem = of->ca.cert_pem;
 	const struct x509_pair cert = { .cert_pem = pem };
 	char *end, *ret;
 

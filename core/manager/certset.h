@@ -16,7 +16,7 @@ enum { CERT_LOOKAHEAD = 90 * 24 * 3600 };
 struct cert_set {
 	struct x509_pair ca; /* cert_pem: the CA, then possibly the previous one */
 	struct x509_pair server;
-	const char *served; /* the CA of the certificate in use; borrowed, or NULL */
+	const struct cert_set *served; /* in use, so checked before; borrowed, or NULL */
 };
 void cert_set_release(struct cert_set *set); /* wipes keys */
 #define cleanup_cert_set __attribute__((cleanup(cert_set_release)))
@@ -29,7 +29,7 @@ enum cert_change { CERT_KEPT, CERT_NEW_SERVER, CERT_NEW_CA };
 
 /*
  * Replaces each part that is invalid now or within CERT_LOOKAHEAD. If *ret is not
- * CERT_KEPT, `why` has the reason.
+ * CERT_KEPT, `why` has the reason. Of what is served, only the times are checked.
  */
 MUST_CHECK int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 			      enum cert_change *ret, struct error *why,

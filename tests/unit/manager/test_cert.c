@@ -141,6 +141,43 @@ TEST(test_broken)
 	cert_set_release(&set);
 }
 
+/* A pair that is served was checked: a wrong key shows that only its times are looked at. */
+TEST(test_served)
+{
+	static const struct {
+		const char *what;
+		int64_t days;
+		bool is_served;
+		enum cert_change want;
+	} rows[] = {
+		{ "served", 0, true, CERT_KEPT },
+		{ "another one is served", 0, false, CERT_NEW_SERVER },
+		{ "still good", 270, true, CERT_KEPT },
+		{ "ends within 90 days", 280, true, CERT_NEW_SERVER },
+		{ "the clock went back", -700, true, CERT_NEW_CA },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct cert_set served = copy_set(&good), set = copy_set(&good);
+		struct error why = { 0 }, err = { 0 };
+		enum cert_change ret;
+
+		free(set.server.key_pem);
+		set.server.key_pem = xstrdup(good.ca.key_pem);
+		set.served = &served;
+		if (rows[i].is_served) {
+			free(served.server.key_pem);
+			served.server.key_pem = xstrdup(set.server.key_pem);
+		}
+		assert_int_equal(cert_set_renew(&set, DNS, NOW + rows[i].days * DAY, &ret,
+						&why, &err),
+				 0);
+		check_int(rows[i].what, ret, rows[i].want);
+		cert_set_release(&set);
+		cert_set_release(&served);
+	}
+}
+
 /* A name that no certificate can have is an error, and what was there stays. */
 TEST(test_no_name)
 {

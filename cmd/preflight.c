@@ -224,12 +224,12 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 	return 0;
 }
 
-static int job_tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
+static int job_send(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
 	return rendezvous_send(&((struct together *)ctx)->rendezvous, rank, doc, err);
 }
 
-static int job_hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
+static int job_receive(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
 	return rendezvous_receive(&((struct together *)ctx)->rendezvous, rank, ret, err);
 }
@@ -323,8 +323,8 @@ static int read_job(struct together *t, struct preflight_job *job,
 		.rank = t->rendezvous.rank,
 		.call_ms = opts->timeout_ms ? opts->timeout_ms : NCCL_MS,
 		.open = job_open,
-		.tell = job_tell,
-		.hear = job_hear,
+		.send = job_send,
+		.receive = job_receive,
 		.name = job_name,
 		.ctx = t,
 	};

@@ -79,12 +79,12 @@ void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts
 
 /* ---- the job ---- */
 
-static int tell(void *rendezvous, uint32_t rank, const cJSON *doc, struct error *err)
+static int send_to(void *rendezvous, uint32_t rank, const cJSON *doc, struct error *err)
 {
 	return rendezvous_send(rendezvous, rank, doc, err);
 }
 
-static int hear(void *rendezvous, uint32_t rank, cJSON **ret, struct error *err)
+static int receive_from(void *rendezvous, uint32_t rank, cJSON **ret, struct error *err)
 {
 	return rendezvous_receive(rendezvous, rank, ret, err);
 }
@@ -137,8 +137,8 @@ void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *
 	struct nodecheck_peers peers = { .n = t->rendezvous->n,
 					 .rank = t->rendezvous->rank,
 					 .port = o->port ? (int)o->port : TRAINER_PORT,
-					 .tell = tell,
-					 .hear = hear,
+					 .send = send_to,
+					 .receive = receive_from,
 					 .ctx = t->rendezvous };
 	struct nodecheck c = begin(p);
 

@@ -12,15 +12,15 @@ enum preflight_depth { PREFLIGHT_NORMAL, PREFLIGHT_QUICK, PREFLIGHT_FULL };
 
 /*
  * The nodes of the job, led by rank 0. open() connects: on rank 0, ret[i] is the first
- * message (`hello`) of each other node i, NULL if it is late. tell() and hear() send to
+ * message (`hello`) of each other node i, NULL if it is late. send() and receive() send to
  * and receive from `rank`; ranks other than 0 use them only with rank 0.
  */
 struct preflight_job {
 	uint32_t n, rank;
 	int64_t call_ms; /* limit of a call of NCCL, which waits for the other nodes */
 	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
-	int (*tell)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
-	int (*hear)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
+	int (*send)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
+	int (*receive)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
 	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);
 	void *ctx;
 };

@@ -93,7 +93,7 @@ static void follow(struct preflight *p, const struct preflight_job *job,
 		const cJSON *row;
 		struct error err;
 
-		if (job->hear(job->ctx, 0, &what, &err)) {
+		if (job->receive(job->ctx, 0, &what, &err)) {
 			error_wrap(&err, "node rank 0 (%s)", leader);
 			preflight_failed(p, "job", NULL, &err);
 			return;
@@ -104,8 +104,8 @@ static void follow(struct preflight *p, const struct preflight_job *job,
 			return;
 		}
 		done = take_part(p, what);
-		/* Ignore a failure: the next hear() fails, too. */
-		(void)!job->tell(job->ctx, 0, done, &err);
+		/* Ignore a failure: the next receive() fails, too. */
+		(void)!job->send(job->ctx, 0, done, &err);
 	}
 }
 
@@ -150,19 +150,20 @@ static int new_id(struct preflight *p, cJSON **ret, struct error *err)
 	return 0;
 }
 
-static void hear_result(struct job *j, uint32_t node, const cJSON *own, struct pair *to)
+static void receive_result(struct job *j, uint32_t node, const cJSON *own,
+			   struct pair *to)
 {
-	cleanup_json cJSON *heard = NULL;
+	cleanup_json cJSON *received = NULL;
 	const cJSON *result = own;
 	const char *why;
 	struct error err;
 	int64_t rate;
 
-	if (node && j->conf->hear(j->conf->ctx, node, &heard, &err)) {
+	if (node && j->conf->receive(j->conf->ctx, node, &received, &err)) {
 		note_lost(j, to, node, &err);
 		return;
 	}
-	result = node ? heard : own;
+	result = node ? received : own;
 	why = json_str(result, "error");
 	if (why)
 		note(j, to, node, why, json_bool(result, false, "late"));
@@ -195,7 +196,7 @@ static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 		first += __builtin_popcountll(devices[i]);
 		if (!i)
 			own = STEAL(what);
-		else if (j->conf->tell(j->conf->ctx, i, what, &err))
+		else if (j->conf->send(j->conf->ctx, i, what, &err))
 			note_lost(j, to, i, &err);
 		else
 			sent[i] = true;
@@ -203,7 +204,7 @@ static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 	ours = own ? take_part(j->p, own) : NULL;
 	for (uint32_t i = 0; i < j->conf->n; i++)
 		if (sent[i] || (!i && ours))
-			hear_result(j, i, ours, to);
+			receive_result(j, i, ours, to);
 	free(sent);
 }
 
@@ -388,7 +389,7 @@ static void send_rows(struct job *j)
 	json_put(end, STEAL(j->rows), "rows");
 	for (uint32_t i = 1; i < j->conf->n; i++)
 		if (j->hellos[i])
-			(void)!j->conf->tell(j->conf->ctx, i, end, IGNORED);
+			(void)!j->conf->send(j->conf->ctx, i, end, IGNORED);
 }
 
 static void lead(struct job *j)

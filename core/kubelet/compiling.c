@@ -20,12 +20,12 @@ static const char *const compilers[] = {
 static const char *const sources[] = { ".cpp", ".cc",  ".cxx", ".c",  ".cu",
 				       ".ptx", ".hip", ".rs",  ".ii", NULL };
 
-static const struct pod *pod_of_keeper(const struct kubelet *k, int pid)
+static const struct pod *pod_of_init(const struct kubelet *k, int pid)
 {
 	for (const struct pod *pod = k->pods; pod; pod = pod->next)
 		for (size_t i = 0; i < pod->n; i++)
 			if (process_alive(&pod->containers[i].process) &&
-			    pod->containers[i].process.keeper == pid)
+			    pod->containers[i].process.init_pid == pid)
 				return pod;
 	return NULL;
 }
@@ -36,7 +36,7 @@ static const struct pod *pod_of(const struct kubelet *k, int pid)
 	const struct pod *pod = NULL;
 
 	for (int depth = 0; pid > 1 && !pod && depth < MAX_DEPTH; depth++) {
-		pod = pod_of_keeper(k, pid);
+		pod = pod_of_init(k, pid);
 		pid = procid_parent(pid);
 	}
 	return pod;

@@ -33,12 +33,12 @@ enum {
 	VARIABLES_MOST = 64 * 1024,
 };
 
-void enter_note(const char *path, pid_t keeper, const char *workdir)
+void enter_note(const char *path, pid_t init_pid, const char *workdir)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char id[PROCID_SIZE];
 	const char *text =
-		arena_printf(&arena, "%s\n%s\n", procid_of(keeper, id), workdir);
+		arena_printf(&arena, "%s\n%s\n", procid_of(init_pid, id), workdir);
 
 	(void)!file_write_scratch(path, text, strlen(text), 0600, IGNORED);
 }
@@ -47,7 +47,7 @@ void enter_note(const char *path, pid_t keeper, const char *workdir)
 struct entry {
 	const struct enter_want *want;
 	struct arena arena;
-	pid_t keeper, main;
+	pid_t init_pid, main;
 	int pidfd, flags; /* the namespaces that differ from ours */
 	char **envp;
 	const char *workdir, *cgroup;
@@ -57,7 +57,7 @@ struct entry {
 
 /* ---- the container ------------------------------------------------------------------- */
 
-static int find_keeper(struct entry *e, struct error *err)
+static int find_init(struct entry *e, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = PATH_MAX + PROCID_SIZE };
 	char host[PROCID_HOST_SIZE] = "";
@@ -75,7 +75,7 @@ static int find_keeper(struct entry *e, struct error *err)
 		return error_set(err, ERR_FORMAT, "%s is damaged", e->want->file);
 	*end++ = 0;
 	e->workdir = str_slice(&e->arena, end, strcspn(end, "\n"));
-	switch (procid_find(line, &e->keeper, host)) {
+	switch (procid_find(line, &e->init_pid, host)) {
 	case PROCID_RUNNING:
 		return 0;
 	case PROCID_OTHER_HOST:
@@ -89,11 +89,11 @@ static int find_keeper(struct entry *e, struct error *err)
 	}
 }
 
-/* The keeper's first child is the container's command. */
+/* The init process's first child is the container's command. */
 static int find_main(struct entry *e, struct error *err)
 {
 	const char *path = arena_printf(&e->arena, "/proc/%d/task/%d/children",
-					(int)e->keeper, (int)e->keeper);
+					(int)e->init_pid, (int)e->init_pid);
 	const char *line = file_first_line(&e->arena, path);
 
 	e->main = (pid_t)strtol(line, NULL, 10);
@@ -162,7 +162,7 @@ static void find_cgroup(struct entry *e)
 
 static int find_container(struct entry *e, struct error *err)
 {
-	if (find_keeper(e, err) || find_main(e, err) || read_environment(e, err))
+	if (find_init(e, err) || find_main(e, err) || read_environment(e, err))
 		return -1;
 	find_namespaces(e);
 	find_cgroup(e);

@@ -16,7 +16,7 @@
 #define ENTER_SUFFIX ".entry" /* CONTAINER.entry, in the pod's directory of logs */
 
 /* Write the file; a failure is ignored: the container cannot be entered then. */
-void enter_note(const char *path, pid_t keeper, const char *workdir);
+void enter_note(const char *path, pid_t init_pid, const char *workdir);
 
 struct enter_want {
 	const char *file;        /* written by enter_note() */

@@ -17,7 +17,7 @@
  * with these differences: processes see each other; the hostname is the
  * machine's, and in env values and args addresses replace pod names that contain a dot;
  * a volume needs an unused mount path, which becomes a symbolic link (for one pod at a
- * time), or is refused; what a container started survives if its keeper (sandbox.h) is
+ * time), or is refused; what a container started survives if its init process (sandbox.h) is
  * killed by hand with KILL.
  *
  * The first restart is immediate; the next waits 100 ms, doubling to a minute, reset

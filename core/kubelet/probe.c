@@ -153,7 +153,7 @@ static int run_inside(struct container *c, struct arena *arena, struct process *
 			argv[i++] = a->valuestring;
 	if (i == 0)
 		return error_set(err, ERR_INVALID, "exec: no command");
-	plan.join = c->process.keeper;
+	plan.join = c->process.init_pid;
 	plan.argv = argv;
 	plan.cgroup[0] = plan.cgroup[1] = -1;
 	return process_start(&c->pod->k->loop, to, &plan, err);

@@ -198,7 +198,7 @@ static void ended(void *ctx)
 	int status = 0;
 
 	read_reports(p->loop);
-	while (waitpid(p->keeper, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(p->init_pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(
 		    status)) { /* killed before it could report, and with it the container */
@@ -264,16 +264,16 @@ int process_start(struct loop *l, struct process *p, const struct sandbox_plan *
 	if (open_output(p, &out, err) < 0)
 		return -1;
 	p->plan.output = out;
-	rc = sandbox_spawn(&p->plan, &p->keeper, &pidfd, err);
+	rc = sandbox_spawn(&p->plan, &p->init_pid, &pidfd, err);
 	if (rc == 0 && p->plan.terminal && tty_attach(&p->tty, p->output.fd, err) < 0) {
 		close(pidfd);
-		kill(p->keeper, SIGKILL);
-		waitpid(p->keeper, NULL, 0);
+		kill(p->init_pid, SIGKILL);
+		waitpid(p->init_pid, NULL, 0);
 		rc = -1;
 	}
 	if (rc == 0 && loop_watch(l, &p->end, pidfd, false, err) < 0) {
-		kill(p->keeper, SIGKILL);
-		waitpid(p->keeper, NULL, 0);
+		kill(p->init_pid, SIGKILL);
+		waitpid(p->init_pid, NULL, 0);
 		rc = -1;
 	}
 	if (rc < 0) {
@@ -291,5 +291,5 @@ void process_signal(struct process *p, int sig)
 		return;
 	if (sig == SIGKILL)
 		p->killed = true;
-	sandbox_signal(&p->plan, p->keeper, sig);
+	sandbox_signal(&p->plan, p->init_pid, sig);
 }

@@ -20,7 +20,7 @@ struct watch {
 
 struct loop {
 	int epoll;
-	int report_out; /* the write end of the keepers' pipe */
+	int report_out; /* the write end of the reports' pipe */
 	struct watch reports, extra;
 	struct process *running;
 	uint64_t last_id;
@@ -32,11 +32,11 @@ struct process {
 	struct loop *loop;
 	struct process *prev, *next;
 	struct sandbox_plan plan; /* its pointers need not outlive process_start() */
-	pid_t keeper;
+	pid_t init_pid;
 	struct watch end, output;
 	struct tty tty; /* with plan.terminal */
 	enum process_state state;
-	bool reported; /* the keeper has reported the end */
+	bool reported; /* the init process has reported the end */
 	bool failed;   /* the command could not be started: code, err and what */
 	bool killed;   /* we sent SIGKILL */
 	int code;      /* exit code: 128 + N for a signal, 126, 127, 128 for failures */

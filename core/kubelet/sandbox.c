@@ -1,4 +1,4 @@
-/* sandbox.c - clone the keeper, start the command, reap it (kubelet/sandbox.h). */
+/* sandbox.c - clone the init process, start the command, reap it (kubelet/sandbox.h). */
 #include "kubelet/sandbox.h"
 
 #include <errno.h>
@@ -230,7 +230,7 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 	return exec_failure(*found ? found : file, r);
 }
 
-/* Runs between vfork() and execve(), in the keeper's memory. */
+/* Runs between vfork() and execve(), in the init process's memory. */
 static _Noreturn void main_process(const struct sandbox_plan *plan,
 				   struct sandbox_report *r)
 {
@@ -407,7 +407,7 @@ static void set_up(const struct sandbox_plan *plan, int report_fd, uid_t uid, gi
 	}
 }
 
-static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t gid)
+static _Noreturn void run_init(const struct sandbox_plan *plan, uid_t uid, gid_t gid)
 {
 	bool own_pids = (plan->kind & SANDBOX_PID) && !plan->join;
 	struct sandbox_report r = { .type = REPORT_FAILED, .code = NOT_STARTED };
@@ -496,12 +496,12 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 				 ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC
 				 : 0;
 	}
-	/* Signals remain blocked in the keeper, which uses sigwaitinfo(). */
+	/* Signals remain blocked in the init process, which uses sigwaitinfo(). */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_process(flags, &pidfd);
 	if (pid == 0)
-		keeper(plan, uid, gid);
+		run_init(plan, uid, gid);
 	saved = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
@@ -517,16 +517,16 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 	return 0;
 }
 
-void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper_pid, int sig)
+void sandbox_signal(const struct sandbox_plan *plan, pid_t init_pid, int sig)
 {
 	if (sig == SIGKILL && (!(plan->kind & SANDBOX_PID) || plan->join))
 		sig = SIGUSR1;
-	kill(keeper_pid, sig);
+	kill(init_pid, sig);
 }
 
-void sandbox_wait(pid_t keeper)
+void sandbox_wait(pid_t init_pid)
 {
-	while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
+	while (init_pid > 0 && waitpid(init_pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 

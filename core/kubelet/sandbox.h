@@ -1,23 +1,22 @@
 /*
- * sandbox.h - a container as a tree of processes that dies as one.
+ * sandbox.h - run a container as a tree of processes that ends together.
  *
- * Two processes are at its root. The keeper is a copy of this process that
- * never executes anything: it makes the namespaces, does the mounts, starts the
- * main process, forwards signals to it, reaps, reports. The main process is the
- * container's command, leader of a session of its own.
+ * Two processes are at its root. The init process is a copy of this process that never
+ * executes another program: it creates the namespaces, mounts, starts the main process,
+ * forwards signals to it, reaps and reports. The main process is the container's command,
+ * leader of its own session.
  *
- *     with SANDBOX_PID   the keeper is process 1 of a PID namespace: whatever
- *                        ends the keeper ends everything in the container, and
- *                        the death of our thread ends the keeper
- *                        (PR_SET_PDEATHSIG, SIGKILL)
- *     without            the keeper is a subreaper (PR_SET_CHILD_SUBREAPER): on
- *                        our death it gets SIGUSR1, kills its children until it
- *                        has none left (orphans become its children) and ends.
- *                        Weaker: KILL sent to the keeper itself leaves what the
- *                        main process had started; and processes see each other
+ *     with SANDBOX_PID   the init process is process 1 of a PID namespace: its end kills
+ *                        all processes of the container; the end of the thread that
+ *                        spawned it kills it (PR_SET_PDEATHSIG, SIGKILL)
+ *     without            the init process is a subreaper (PR_SET_CHILD_SUBREAPER): at the
+ *                        end of that thread it gets SIGUSR1, kills its children until none
+ *                        is left (orphans become its children) and ends. Weaker: SIGKILL
+ *                        to the init process leaves the children of the main process; and
+ *                        containers see each other's processes
  *
  * As in a pod, all remaining processes are killed when the main process ends. Once
- * waitpid() has reported the end of the keeper, no process of the container is left
+ * waitpid() has reported the end of the init process, no process of the container is left
  * and every write end of its output is closed.
  *
  * Nothing allocates memory after the clone, so the caller may have threads; but the
@@ -67,7 +66,7 @@ struct mount_op {
 struct sandbox_plan {
 	uint64_t id;   /* returned in reports */
 	unsigned kind; /* SANDBOX_... */
-	int join;      /* pid of the keeper whose namespaces to enter, 0: make new ones */
+	int join; /* pid of the init process whose namespaces to enter, 0: make new ones */
 	const char *const *argv;
 	const char *const *envp; /* its PATH is searched for argv[0] */
 	const char *workdir;
@@ -75,8 +74,8 @@ struct sandbox_plan {
 	const char *stage; /* an empty directory to build views in */
 	const struct mount_op *mounts;
 	size_t n_mounts;
-	int output;    /* becomes stdout and stderr */
-	bool terminal; /* output is one: it becomes stdin, too, and the session's */
+	int output; /* becomes stdout and stderr */
+	bool terminal; /* output is a terminal: it becomes stdin, too, and the controlling terminal */
 	int report;    /* write end of the pipe for reports */
 	int cgroup[2]; /* open cgroup.procs to enter, or -1 */
 	struct rlimit nofile;
@@ -96,18 +95,18 @@ struct sandbox_report {
 };
 
 /*
- * Start the container. *ret_pid is the keeper; *ret_pidfd becomes readable when it has
+ * Start the container. *ret_pid is the init process; *ret_pidfd becomes readable when it has
  * ended. Failures after the clone are reported as REPORT_FAILED.
  */
 MUST_CHECK int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid,
 			     int *ret_pidfd, struct error *err);
 
 /* Send a signal to the main process. SIGKILL: kill all processes of the container. */
-void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper, int sig);
+void sandbox_signal(const struct sandbox_plan *plan, pid_t init_pid, int sig);
 
 /*
- * Linux 5.3 or later, or ERR_IO. What a filter of system calls hides (ENOSYS
- * from a newer kernel) is no error: containers do without it.
+ * ERR_IO: the kernel is older than Linux 5.3. Calls that seccomp hides (ENOSYS from a newer
+ * kernel) are no error: containers do without them.
  */
 MUST_CHECK int sandbox_check_kernel(struct error *err);
 
@@ -117,6 +116,6 @@ MUST_CHECK int sandbox_check_kernel(struct error *err);
  * sandbox_wait(): the kernel takes milliseconds to remove its namespaces.
  */
 unsigned sandbox_probe(const char *stage, pid_t *ret_trial);
-void sandbox_wait(pid_t keeper); /* 0: no process */
+void sandbox_wait(pid_t init_pid); /* 0: no process */
 
 #endif

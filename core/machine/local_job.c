@@ -110,7 +110,7 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 	cleanup_json cJSON *jobset = NULL;
 
 	if (j->status)
-		local_status_heard(j->status);
+		local_status_clear(j->status);
 	if (put_status(j, jobset_status, err) ||
 	    one_job_pass(j->one_job, &ret->after_ms, err))
 		return -1;

@@ -123,7 +123,7 @@ int local_status_fd(const struct local_status *s)
 	return s->fd;
 }
 
-void local_status_heard(const struct local_status *s)
+void local_status_clear(const struct local_status *s)
 {
 	eventfd_t n;
 

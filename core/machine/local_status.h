@@ -17,9 +17,9 @@ void local_status_stop(struct local_status *s); /* NULL is fine */
 
 const char *local_status_url(const struct local_status *s);
 const char *local_status_ca(const struct local_status *s);
-/* Becomes readable after a report, until local_status_heard(). */
+/* Becomes readable after a report, until local_status_clear(). */
 int local_status_fd(const struct local_status *s);
-void local_status_heard(const struct local_status *s);
+void local_status_clear(const struct local_status *s);
 
 /* As progress_server_watch(). */
 void local_status_watch(const struct local_status *s, const struct progress_watch *watch);

@@ -180,7 +180,7 @@ static void follow(struct net *t)
 					     .bad = true };
 		struct error err = { 0 };
 
-		if (t->p->hear(t->p->ctx, 0, &what, &err)) {
+		if (t->p->receive(t->p->ctx, 0, &what, &err)) {
 			row.message = err.msg;
 			t->c->report(t->c->ctx, &row);
 			return;
@@ -190,7 +190,7 @@ static void follow(struct net *t)
 			return;
 		}
 		answer = take_part(t, what);
-		(void)!t->p->tell(t->p->ctx, 0, answer, IGNORED);
+		(void)!t->p->send(t->p->ctx, 0, answer, IGNORED);
 	}
 }
 
@@ -252,21 +252,21 @@ static cJSON *order_end(const struct net *t, const struct link *l, bool connects
 	return doc;
 }
 
-static void tell(struct net *t, uint32_t rank, const cJSON *doc)
+static void send_to(struct net *t, uint32_t rank, const cJSON *doc)
 {
 	struct error err = { 0 };
 
-	if (rank && !t->out[rank] && t->p->tell(t->p->ctx, rank, doc, &err))
+	if (rank && !t->out[rank] && t->p->send(t->p->ctx, rank, doc, &err))
 		drop(t, rank, "links", err.msg);
 }
 
 /* The answer, the caller's; NULL: none will come. */
-static cJSON *hear(struct net *t, uint32_t rank)
+static cJSON *receive_from(struct net *t, uint32_t rank)
 {
 	cJSON *doc = NULL;
 	struct error err = { 0 };
 
-	if (!t->out[rank] && t->p->hear(t->p->ctx, rank, &doc, &err))
+	if (!t->out[rank] && t->p->receive(t->p->ctx, rank, &doc, &err))
 		drop(t, rank, "links", err.msg);
 	return doc;
 }
@@ -276,8 +276,8 @@ static void check_clock(struct net *t, uint32_t rank)
 	cleanup_json cJSON *ask = order("clock"), *answer = NULL;
 	int64_t began = unix_ms(), ended, ms, off;
 
-	tell(t, rank, ask);
-	answer = hear(t, rank);
+	send_to(t, rank, ask);
+	answer = receive_from(t, rank);
 	ended = unix_ms();
 	ms = json_int(answer, -1, "ms");
 	if (ms < 0)
@@ -311,9 +311,9 @@ static void check_ports(struct net *t)
 
 	json_put_str(what, t->token, "token");
 	for (uint32_t i = 1; i < t->p->n; i++)
-		tell(t, i, what);
+		send_to(t, i, what);
 	for (uint32_t i = 0; i < t->p->n; i++) {
-		cleanup_json cJSON *answer = i ? hear(t, i) : take_part(t, what);
+		cleanup_json cJSON *answer = i ? receive_from(t, i) : take_part(t, what);
 		const char *why = json_str(answer, "error");
 
 		if (why)
@@ -343,8 +343,8 @@ static void start_link(struct net *t, const struct link *l)
 	cleanup_json cJSON *serve = order_end(t, l, false);
 	cleanup_json cJSON *connect = order_end(t, l, true);
 
-	tell(t, l->b, serve);
-	tell(t, l->a, connect);
+	send_to(t, l->b, serve);
+	send_to(t, l->a, connect);
 }
 
 /* This node's part, if it has one, while the others measure. */
@@ -360,8 +360,8 @@ static cJSON *own_part(struct net *t, const struct link *l)
 
 static void end_link(struct net *t, struct link *l, cJSON *take_own)
 {
-	cleanup_json cJSON *a = l->a ? hear(t, l->a) : take_own;
-	cleanup_json cJSON *b = l->b ? hear(t, l->b) : take_own;
+	cleanup_json cJSON *a = l->a ? receive_from(t, l->a) : take_own;
+	cleanup_json cJSON *b = l->b ? receive_from(t, l->b) : take_own;
 	const char *why =
 		json_str(a, "error") ? json_str(a, "error") : json_str(b, "error");
 
@@ -547,7 +547,7 @@ static void lead(struct net *t)
 	report_links(t);
 	for (uint32_t i = 1; i < n; i++)
 		if (t->p->here[i])
-			(void)!t->p->tell(t->p->ctx, i, end, IGNORED);
+			(void)!t->p->send(t->p->ctx, i, end, IGNORED);
 	free(t->links);
 }
 

@@ -1,6 +1,6 @@
 /*
- * nodecheck.h - check what a job needs of its nodes besides GPUs: volumes, shared memory,
- * and the names, ports, links and clocks of all nodes.
+ * nodecheck.h - check the nodes of a job, except GPUs: volumes, shared memory, names, ports,
+ * links and clocks.
  */
 #ifndef NODECHECK_NODECHECK_H
 #define NODECHECK_NODECHECK_H
@@ -21,37 +21,37 @@ struct nodecheck_row {
 };
 
 struct nodecheck {
-	/* The row is the caller's. */
+	/* Gets each result; the row is valid during the call. */
 	void (*report)(void *ctx, const struct nodecheck_row *row);
 	void *ctx;
-	int64_t deadline; /* clock_ms(), of each check */
+	int64_t deadline; /* clock_ms(); of each check */
 };
 
 /* Write a file of 1 MiB in each directory, read it and remove it. */
 void nodecheck_mounts(struct nodecheck *c, const char *const *paths, size_t n,
 		      const char *node);
-/* Is /dev/shm as large as that many bytes? 0: is there one at all? */
+/* Does /dev/shm have at least that many bytes? 0: does it exist? */
 void nodecheck_shm(struct nodecheck *c, int64_t bytes);
 
 /*
- * The nodes of the job. tell() and hear() send to and receive from a rank; ranks other
- * than 0 only use rank 0 (net/rendezvous.h).
+ * The nodes of the job. send() and receive() exchange messages with a rank; ranks but 0 use
+ * rank 0 only (net/rendezvous.h).
  */
 struct nodecheck_peers {
 	uint32_t n, rank;
-	const char **names; /* of all, to connect to: "train-node-0-1.train" */
-	int port;           /* of the job: that of rank 0's rendezvous */
-	const bool *here;   /* of rank 0: which of them have come */
-	int (*tell)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
-	int (*hear)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
+	const char **names; /* the n host names: "train-node-0-1.train" */
+	int port;           /* the port of the job's rendezvous */
+	const bool *here;   /* rank 0: which ranks have connected */
+	int (*send)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
+	int (*receive)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
 	void *ctx;
 };
 
-/* Can each node resolve all names? */
+/* Does this node resolve all names? */
 void nodecheck_names(struct nodecheck *c, const struct nodecheck_peers *peers);
 /*
- * The port on each node, the links between them, by pairs that are measured at the same
- * time, and clocks. All nodes call it, and report the same rows.
+ * Check the port on each node, the links between pairs of nodes, of which several are
+ * measured at the same time, and the clocks. All nodes call it and report the same rows.
  */
 void nodecheck_links(struct nodecheck *c, const struct nodecheck_peers *peers);
 

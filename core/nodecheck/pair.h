@@ -1,9 +1,9 @@
 /*
  * pair.h - measure the TCP connection between two nodes.
  *
- * One connects to the other, says the token of this job's check, and asks up to 50
- * times for an answer of a byte; then each sends for PAIR_SEND_MS what the other counts. What arrives
- * from others than that peer is closed.
+ * One node connects to the other, sends the token of this check, and measures up to 50 round
+ * trips of a byte. Then each end sends for PAIR_SEND_MS, and the other counts the bytes.
+ * Connections without the token are closed.
  */
 #ifndef NODECHECK_PAIR_H
 #define NODECHECK_PAIR_H
@@ -14,12 +14,12 @@
 enum { PAIR_TOKEN = 32, PAIR_SEND_MS = 100, PAIR_MS = 4000 };
 
 struct pair_result {
-	int64_t rate;       /* bytes/s that arrived here */
-	int64_t rtt_us;     /* the shortest; 0: not measured here */
-	int64_t sent, lost; /* TCP segments of this end, and those it sent again */
+	int64_t rate;       /* bytes/s received by this end */
+	int64_t rtt_us;     /* the shortest round trip; 0: not measured by this end */
+	int64_t sent, lost; /* TCP segments that this end sent, and retransmitted */
 };
 
-/* Both have until the deadline. */
+/* Fail at the deadline (clock_ms()) with ERR_TIMEOUT. */
 MUST_CHECK int pair_connect(struct pair_result *ret, const char *host, int port,
 			    const char token[PAIR_TOKEN], int64_t deadline,
 			    struct error *err);

@@ -534,7 +534,7 @@ static void read_receiver(struct dev *d)
 	}
 }
 
-void dev_step(struct dev *d, bool resting)
+void dev_step(struct dev *d, bool idle)
 {
 	struct epoll_event events[8];
 	const struct hub_dev *end = is_hub(d) ? star_ended(d->star) : NULL;
@@ -552,10 +552,10 @@ void dev_step(struct dev *d, bool resting)
 		if (d->phase != DEV_NONE && d->phase != DEV_SWAPPING &&
 		    clock_ms() >= d->moved + SILENT_MS)
 			abandon(d, "nothing was heard for a minute");
-		if (end && d->followed && resting)
+		if (end && d->followed && idle)
 			send_end(d, end);
 	}
-	if (d->committed && resting)
+	if (d->committed && idle)
 		swap(d);
 }
 

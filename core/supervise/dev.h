@@ -1,21 +1,22 @@
 /*
- * dev.h - a job in development: `kftrainer rerun` sends files to all ranks and starts the
- * command again.
+ * dev.h - a job in development: `kftrainer rerun` sends files to all ranks and restarts the
+ * command.
  *
  * The supervisor of rank 0 listens on a socket in PACK_RECEIVED of the directory: only a
- * process of the same user in its container can connect, by `kftrainer runtime rerun`. It
- * passes the bytes of such a session on to the receivers of all ranks (pack/receive.h), a
- * thread in each supervisor, and their answers back. Nothing changes before all ranks have
- * everything; then all commands are stopped, each rank swaps its files, and all start.
+ * process of the same user in the same container can connect, by `kftrainer runtime rerun`.
+ * The bytes of such a session are forwarded to the receivers of all ranks (pack/receive.h),
+ * a thread in each supervisor, and their answers are returned. No file changes before all
+ * ranks have all files; then all commands are stopped, each rank swaps its files, and all
+ * commands start.
  *
- * To the session, in frames:
+ * Frames to the session:
  *
- *   N  numbers of files that some rank needs: once, when all have said so
- *   S  the command has started; then O and R: rank 0's output (supervise/relay.h)
- *   X  the run has ended: exit code (1 byte), and why
- *   !  the rerun failed, for this reason
+ *   N  the numbers of the files that any rank needs: once, after the answers of all ranks
+ *   S  the command has started; then O and R: the output of rank 0 (supervise/relay.h)
+ *   X  the run has ended: exit code (1 byte), and the reason
+ *   !  the rerun failed, and the reason
  *
- * From a rank to the hub, besides a receiver's answers: Y: its files are swapped.
+ * From a rank to the hub, besides the receiver's answers: Y: its files are swapped.
  */
 #ifndef SUPERVISE_DEV_H
 #define SUPERVISE_DEV_H
@@ -31,15 +32,15 @@ struct dev_conf {
 	char *const *argv; /* the command */
 };
 
-/* Before the command starts. Both remain the caller's, and must remain. */
+/* Call it before the command starts. The caller keeps conf and star valid. */
 MUST_CHECK int dev_open(struct dev **ret, const struct dev_conf *conf, struct star *star,
 			struct error *err);
 struct follower *dev_follower(struct dev *d);
-int dev_fd(const struct dev *d);        /* readable: dev_step() is due */
-int64_t dev_until(const struct dev *d); /* of clock_ms(): it is due then, too */
-/* resting: no process of the command is left, and its output has been passed on. */
-void dev_step(struct dev *d, bool resting);
-/* The command with the arguments of the last rerun, for its next start. */
+int dev_fd(const struct dev *d);        /* readable: call dev_step() */
+int64_t dev_until(const struct dev *d); /* call it also at that clock_ms() */
+/* idle: no process of the command is left, and its output has been copied. */
+void dev_step(struct dev *d, bool idle);
+/* The arguments for the next start: the command, with the arguments of the last rerun. */
 char *const *dev_command(struct dev *d);
 void dev_started(struct dev *d);
 

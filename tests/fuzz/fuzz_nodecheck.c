@@ -15,7 +15,7 @@
 enum { N = 4 };
 
 struct side {
-	struct buf in;   /* the lines that are not heard yet */
+	struct buf in;   /* the lines that are not received yet */
 	struct buf rows; /* that were reported */
 	cJSON *last;     /* that was told */
 	int64_t n_told;
@@ -32,7 +32,7 @@ static void add_row(void *ctx, const struct nodecheck_row *row)
 		   row->unit ? row->expected : 0);
 }
 
-static int tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
+static int send_to(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
 	struct side *s = ctx;
 
@@ -44,7 +44,7 @@ static int tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 	return 0;
 }
 
-static int hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
+static int receive_from(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
 	struct side *s = ctx;
 
@@ -75,8 +75,8 @@ static void run(struct side *s, uint32_t rank, const uint8_t *data, size_t size)
 					   .names = names,
 					   .port = taken_port(),
 					   .here = here,
-					   .tell = tell,
-					   .hear = hear,
+					   .send = send_to,
+					   .receive = receive_from,
 					   .ctx = s };
 
 	*s = (struct side){ .in.max = RENDEZVOUS_LINE_MAX, .rows.max = 64 << 20 };

@@ -52,7 +52,7 @@ static void add_row(void *ctx, const struct nodecheck_row *row)
 	buf_adds(&w->rows, "\n");
 }
 
-static int tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
+static int send_to(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
 	struct world *w = ctx;
 
@@ -74,7 +74,7 @@ static int64_t unix_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
+static int receive_from(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
 	struct world *w = ctx;
 	const char *todo = json_str(w->last[rank], "do");
@@ -105,8 +105,8 @@ static void begin(struct world *w)
 					 .names = w->names,
 					 .port = sock_port(w->listener),
 					 .here = w->here,
-					 .tell = tell,
-					 .hear = hear,
+					 .send = send_to,
+					 .receive = receive_from,
 					 .ctx = w };
 }
 

@@ -134,8 +134,8 @@ static void choose_checksum(struct headers *h)
 		}
 }
 
-int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
-	    struct error *err)
+static int ask(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
+	       bool sums, struct error *err)
 {
 	char number[16];
 	const struct sigv4_pair query[] = { { part ? "partNumber" : NULL, number },
@@ -146,7 +146,7 @@ int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 	const struct s3_request req = { .method = "HEAD",
 					.key = key,
 					.query = query,
-					.headers = headers,
+					.headers = sums ? headers : NULL,
 					.on_header = on_header,
 					.ctx = &heard };
 	cleanup_http_response struct http_response resp = { 0 };
@@ -158,4 +158,15 @@ int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 	heard.head.status = resp.status;
 	*ret = heard.head;
 	return 0;
+}
+
+int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
+	    struct error *err)
+{
+	if (ask(ret, b, key, part, true, err))
+		return -1;
+	/* Backblaze B2 and others refuse a header that they do not know */
+	return ret->status == 400 || ret->status == 501
+		       ? ask(ret, b, key, part, false, err)
+		       : 0;
 }

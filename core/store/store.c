@@ -68,8 +68,9 @@ int store_listing_add(struct store_listing *l, const struct store_object *o,
 static int by_path(const void *a, const void *b)
 {
 	const struct store_object *x = a, *y = b;
+	int by = strcmp(x->path, y->path);
 
-	return strcmp(x->path, y->path);
+	return by ? by : strcmp(x->key ? x->key : "", y->key ? y->key : "");
 }
 
 void store_listing_sort(struct store_listing *l)

@@ -470,6 +470,30 @@ for uri in "s3://buck/d", "s3://buck/x":
 check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 
+class Strict:
+    """A server that refuses the header by which S3 is asked for checksums: of two parts, whose size is its HEAD's alone."""
+
+    def __init__(self, status):
+        sums = [hashlib.md5(DATA[i:i + 50]).digest() for i in (0, 50)]
+        self.status, self.tag = status, f'"{hashlib.md5(b"".join(sums)).hexdigest()}-2"'
+
+    def __call__(self, h):
+        if "x-amz-checksum-mode" in h.headers:
+            return self.status, {}, "<Error><Code>InvalidArgument</Code><Message>Unsupported header</Message></Error>"
+        if "prefix=one" in h.path:
+            return 200, {}, "<L><IsTruncated>false</IsTruncated></L>"
+        if "list-type" in h.path:
+            return listing(self.tag)(h)
+        return 200, {"ETag": self.tag}, DATA[:50] if "partNumber" in h.path else DATA
+
+
+for status in 400, 501:
+    strict = Peer(Strict(status))
+    check(f"s3: no checksums, {status}: an object by its key", fetch("s3://buck/one", {"one": DATA}, KEYS | {"ENDPOINT": strict.url}))
+    check("... one of parts", fetch("s3://buck/d", {"x": DATA}, KEYS | {"ENDPOINT": strict.url}) or
+          ("" if any("partNumber" in p and "x-amz-checksum-mode" not in h for _, p, h in strict.asked) else strict.asked))
+
+
 class Replaced:
     """A web server whose file is another one after the first answer."""
 

@@ -133,6 +133,18 @@ static size_t behind_bar(const struct screen_row *r)
 	return at < r->text.len ? at : 0;
 }
 
+/* Of a character that came in pieces, the last do not fit: remove the first. */
+static void drop_partial(struct screen_row *r)
+{
+	const unsigned char *text = r->text.data, *end = text + r->text.len;
+	size_t n = 1, most = r->text.len - r->tag;
+
+	while (n < most && n < 4 && (*(end - n) & 0xc0) == 0x80)
+		n++;
+	if (most && *(end - n) >= 0xc0 && !utf8_length(end - n, end))
+		r->text.len -= n;
+}
+
 static void put(struct screen *s, const char *data, size_t len)
 {
 	struct screen_row *r = row_of(s);
@@ -148,11 +160,14 @@ static void put(struct screen *s, const char *data, size_t len)
 	s->inside = true;
 	s->newest = s->at;
 	room = r->text.len - r->tag < limit(s) ? limit(s) - (r->text.len - r->tag) : 0;
-	if (len > room) {
-		r->cut = true;
+	if (r->cut)
+		return;
+	r->cut = len > room;
+	if (r->cut)
 		len = *data == ESC ? 0 : utf8_cut(data, len, room);
-	}
 	buf_add(&r->text, data, len);
+	if (r->cut)
+		drop_partial(r);
 }
 
 /* The row's text goes into s->bar, but for the line behind it. */

@@ -181,6 +181,30 @@ TEST(memory)
 	screen_release(&s);
 }
 
+/* A character that is cut is not shown in part, however the pieces divide it. */
+TEST(a_cut_between_characters)
+{
+	static const char of_three[] = "\xed\x95\x9c";
+	char text[MAX + 100];
+
+	for (size_t before = 0; before < 4; before++)
+		for (size_t piece = 1; piece < 9; piece++) {
+			cleanup_buf struct buf got = { .max = 1 << 20 };
+			struct screen s = { .on_line = collect, .ctx = &got, .max = MAX };
+
+			memset(text, 'x', before);
+			for (size_t i = before; i < sizeof(text); i++)
+				text[i] = of_three[(i - before) % 3];
+			for (size_t i = 0; i < sizeof(text); i += piece)
+				screen_write(&s, text + i,
+					     sizeof(text) - i < piece ? sizeof(text) - i
+								      : piece);
+			screen_end(&s);
+			assert_int_equal(got.len, before + (MAX - before) / 3 * 3 + 1);
+			assert_true(utf8_valid(got.data, got.len));
+		}
+}
+
 TEST(as_text)
 {
 	cleanup_arena struct arena a = { 0 };

@@ -528,6 +528,9 @@ static const struct {
 	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
 	{ "AuthorizationHeaderMalformed", ERR_INVALID,
 	  "the server expects another region; check REGION" },
+	{ "SecondLevelDomainForbidden", ERR_INVALID, /* Alibaba's OSS */
+	  "the server expects the bucket in the host's name: set "
+	  "AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true" },
 	{ "AllAccessDisabled", ERR_DENIED, "the bucket is disabled" },
 	{ "EntityTooLarge", ERR_LIMIT, "the object is too large for the server" },
 	{ "UserProjectMissing", ERR_DENIED, GS_NO_PAYER },

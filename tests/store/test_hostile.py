@@ -467,6 +467,8 @@ PAYS = KEYS | {"ENDPOINT": Peer(requester_pays).url}
 for uri in "s3://buck/d", "s3://buck/x":
     check(f"s3: the requester pays for {uri}", fetch(uri, {"x": DATA}, PAYS | {"AWS_REQUEST_PAYER": "requester"}))
     check("... and does not without a word", fetch(uri, ["access denied", "set AWS_REQUEST_PAYER=requester"], PAYS, status=1))
+check("s3: a server that takes no bucket in the path", fetch("s3://buck/d", ["set AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true"], KEYS | {
+    "ENDPOINT": Peer(lambda h: (403, {}, "<Error><Code>SecondLevelDomainForbidden</Code><Message>no</Message></Error>")).url}, status=1))
 check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 

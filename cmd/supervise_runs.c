@@ -320,6 +320,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct resume_opts *o = values;
 	const char *dir = env_variable(NULL, RUNS_DIR_ENV), *name = NULL;
 	cleanup_arena struct arena arena = { 0 };
+	int why;
 
 	if (!o->uri || !o->ranks || !dir || !o->command || !o->command[0])
 		return error_set(err, ERR_USAGE,
@@ -336,8 +337,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	else
 		unsetenv("KFTRAINER_RESUME_FROM");
 	execvp(o->command[0], o->command);
-	cmd_complain("supervise", "%s: %s", o->command[0], strerror(errno));
-	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED;
+	why = errno;
+	cmd_complain("supervise", "%s: %s", o->command[0], strerror(why));
+	return why == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED;
 }
 
 const struct cmd cmd_runtime_resume = {

@@ -72,6 +72,17 @@ bool parts_is_sent(struct parts *p)
 	return sent;
 }
 
+int64_t parts_take_dropped(struct parts *p)
+{
+	int64_t n;
+
+	pthread_mutex_lock(&p->lock);
+	n = p->dropped;
+	p->dropped = 0;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
 int parts_send(struct parts *p, struct rundir *rundir, const char *dir, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

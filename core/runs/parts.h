@@ -3,7 +3,7 @@
  *
  * The text is split into numbered objects. The last one is uploaded again, longer, until it
  * has PARTS_FULL bytes; then the next one begins. Text beyond PARTS_MAX_PENDING bytes that
- * are not uploaded yet is dropped, and counted in `dropped`.
+ * are not uploaded yet is dropped.
  */
 #ifndef RUNS_PARTS_H
 #define RUNS_PARTS_H
@@ -22,7 +22,7 @@ struct parts {
 	struct buf part;             /* the contents of the last part */
 	size_t sent;                 /* bytes of `part` that are uploaded */
 	unsigned n;                  /* the number of the last part */
-	int64_t dropped;             /* bytes */
+	int64_t dropped;             /* bytes, since parts_take_dropped() */
 };
 
 /* Strings remain the caller's. */
@@ -31,6 +31,8 @@ void parts_release(struct parts *p);
 /* Never blocks; from any thread. */
 void parts_add(struct parts *p, const void *data, size_t len);
 bool parts_is_sent(struct parts *p);
+/* How many bytes were dropped since the last call. */
+int64_t parts_take_dropped(struct parts *p);
 /* Upload what is new to `dir` of the run directory. From one thread. */
 MUST_CHECK int parts_send(struct parts *p, struct rundir *rundir, const char *dir,
 			  struct error *err);

@@ -243,7 +243,12 @@ void runs_remember(struct runs *r)
 
 uint32_t runs_attempt(struct runs *r)
 {
-	return r->next_attempt++;
+	uint32_t number;
+
+	pthread_mutex_lock(&r->lock); /* both threads read it */
+	number = r->next_attempt++;
+	pthread_mutex_unlock(&r->lock);
+	return number;
 }
 
 void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
@@ -305,12 +310,26 @@ static bool is_sent(struct attempt *a)
 	       parts_is_sent(&a->metrics);
 }
 
+void runs_log_dropped(struct runs *r, struct attempt *a)
+{
+	int64_t bytes = parts_take_dropped(&a->log) + parts_take_dropped(&a->events) +
+			parts_take_dropped(&a->metrics);
+
+	if (bytes)
+		runs_say(
+			r,
+			"run directory: %lld bytes of the logs of attempt %u are missing: "
+			"more than %d MiB waited for their upload",
+			(long long)bytes, a->number, PARTS_MAX_PENDING >> 20);
+}
+
 /* Only this thread removes attempts; others add at the end. */
 static int send_texts(struct runs *r, struct error *err)
 {
 	for (struct attempt *a = r->attempts, *next; a; a = next) {
 		if (a->number && send_attempt(r, a, err))
 			return -1;
+		runs_log_dropped(r, a);
 		pthread_mutex_lock(&r->lock);
 		next = a->next;
 		if (next && is_sent(a)) {

@@ -79,6 +79,8 @@ MUST_CHECK int runs_check_owner(struct rundir *p, const cJSON *job, struct error
 /* Does report.json say that this job has succeeded? False if it cannot be read. */
 bool runs_has_succeeded(struct rundir *p, const cJSON *job);
 
+/* Log how much of the attempt's text was dropped, if any. */
+void runs_log_dropped(struct runs *r, struct attempt *a);
 void runs_event(struct runs *r, const char *type, const char *reason, const char *text);
 void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /*

@@ -23,8 +23,8 @@
  * Gets each accepted report: the object trainerStatus as one line of JSON,
  * {"progressPercentage": 4, "estimatedRemainingSeconds": 9, "metrics": [{"name": "loss",
  * "value": "0.1"}], "lastUpdatedTime": "..."}, of which only the last member is always
- * present, and that time. `json` ends with 0 and is valid during the call. Called in threads
- * of the listener, one call at a time; must not block.
+ * present; unix_ms: when it was received. `json` ends with 0 and is valid during the call.
+ * Called in threads of the listener, one call at a time; must not block.
  */
 struct report_sink {
 	void (*take)(void *ctx, const char *json, size_t len, int64_t unix_ms);

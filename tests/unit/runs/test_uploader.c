@@ -121,4 +121,27 @@ TEST(test_unsent)
 	parts_release(&first.log);
 }
 
+/* Text that waits for the store in vain is dropped, which was never logged. */
+TEST(test_dropped)
+{
+	struct runs r = new_runs();
+	static char text[1024 * 1024];
+
+	memset(text, 'x', sizeof(text));
+	said = 0;
+	runs_log_dropped(&r, &first);
+	check_int("nothing", said, 0);
+	for (int i = 0; i < 12; i++)
+		parts_add(&first.events, text, sizeof(text));
+	runs_log_dropped(&r, &first);
+	check_int("a line", said, 1);
+	check_text(
+		"the line", last,
+		"run directory: 3932160 bytes of the logs of attempt 1 are missing: more "
+		"than 8 MiB waited for their upload");
+	runs_log_dropped(&r, &first);
+	check_int("once", said, 1);
+	parts_release(&first.events);
+}
+
 RUN_TESTS(NULL, NULL)

@@ -89,23 +89,35 @@ static struct stack_group *group_of(struct stacks *s, const struct buf *text)
 		return NULL;
 	g = &s->groups[s->n++];
 	g->text.max = STACK_MAX;
-	g->names.max = STACK_NAMES * 64;
 	buf_add(&g->text, text->data, text->len);
 	return g;
 }
 
-/* A rank's workers have its RANK: they are named once. */
-static void add_name(struct stack_group *g, uint32_t rank, uint32_t who)
+static int by_name(const void *a, const void *b)
 {
-	if (g->n_names && g->rank == rank && g->who == who)
+	const struct stack_name *x = a, *y = b;
+
+	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+				  : (x->who > y->who) - (x->who < y->who);
+}
+
+/* A rank's workers have its RANK: they are named once. The lowest STACK_NAMES are kept. */
+static void add_name(struct stack_group *g, struct stack_name name)
+{
+	size_t n = g->n_names < STACK_NAMES ? g->n_names : STACK_NAMES;
+
+	for (size_t i = 0; i < n; i++)
+		if (!by_name(&g->names[i], &name))
+			return;
+	if (g->n_names && !by_name(&g->last, &name))
 		return;
-	g->rank = rank;
-	g->who = who;
-	if (g->n_names++ >= STACK_NAMES)
-		return;
-	buf_printf(&g->names, "%srank %" PRIu32, g->n_names > 1 ? ", " : "", rank);
-	if (who != NO_RANK && who != rank)
-		buf_printf(&g->names, " (RANK=%" PRIu32 ")", who);
+	g->last = name;
+	g->n_names++;
+	if (n < STACK_NAMES)
+		g->names[n++] = name;
+	else if (by_name(&name, &g->names[n - 1]) < 0)
+		g->names[n - 1] = name;
+	qsort(g->names, n, sizeof(g->names[0]), by_name);
 }
 
 void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text)
@@ -121,14 +133,28 @@ void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf 
 		return;
 	}
 	g->n++;
-	add_name(g, rank, who);
+	add_name(g, (struct stack_name){ rank, who });
 }
 
 static int by_size(const void *a, const void *b)
 {
 	const struct stack_group *x = a, *y = b;
 
-	return (x->n > y->n) - (x->n < y->n);
+	return x->n != y->n ? (x->n > y->n) - (x->n < y->n)
+			    : by_name(&x->names[0], &y->names[0]);
+}
+
+static void print_names(struct buf *out, const struct stack_group *g)
+{
+	for (size_t i = 0; i < STACK_NAMES && i < g->n_names; i++) {
+		const struct stack_name *name = &g->names[i];
+
+		buf_printf(out, "%srank %" PRIu32, i ? ", " : "", name->rank);
+		if (name->who != NO_RANK && name->who != name->rank)
+			buf_printf(out, " (RANK=%" PRIu32 ")", name->who);
+	}
+	if (g->n_names > STACK_NAMES)
+		buf_printf(out, " and %" PRIu32 " more", g->n_names - STACK_NAMES);
 }
 
 static void print_group(const struct stack_group *g, uint32_t all,
@@ -136,14 +162,12 @@ static void print_group(const struct stack_group *g, uint32_t all,
 {
 	cleanup_arena struct arena a = { 0 };
 	char **lines = str_split(&a, (const char *)g->text.data, '\n', NULL);
-	const char *more = g->n_names > STACK_NAMES
-				   ? arena_printf(&a, " and %" PRIu32 " more",
-						  g->n_names - STACK_NAMES)
-				   : "";
+	cleanup_buf struct buf names = { .max = (STACK_NAMES + 1) * 64 };
 
+	print_names(&names, g);
 	say(ctx,
-	    arena_printf(&a, "the stack of %s%s (%" PRIu32 " of %" PRIu32 " processes):",
-			 (const char *)g->names.data, more, g->n, all));
+	    arena_printf(&a, "the stack of %s (%" PRIu32 " of %" PRIu32 " processes):",
+			 (const char *)names.data, g->n, all));
 	for (; *lines && **lines; lines++) /* a peer sent it: the last \n may lack */
 		say(ctx, arena_printf(&a, "  %s", *lines));
 }
@@ -162,9 +186,7 @@ void stacks_print(struct stacks *s, void (*say)(void *ctx, const char *line), vo
 
 void stacks_release(struct stacks *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++)
 		buf_release(&s->groups[i].text);
-		buf_release(&s->groups[i].names);
-	}
 	*s = (struct stacks){ 0 };
 }

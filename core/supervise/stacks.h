@@ -25,12 +25,16 @@ enum {
  */
 void stack_read(struct buf *out, const char *text, size_t len);
 
+struct stack_name {
+	uint32_t rank, who; /* of stacks_add() */
+};
+
 /* { 0 } to begin. */
 struct stacks {
 	struct stack_group {
-		struct buf text, names;
+		struct buf text;
+		struct stack_name names[STACK_NAMES], last; /* sorted; as it was added */
 		uint32_t n, n_names;
-		uint32_t rank, who; /* the last name */
 	} groups[STACK_GROUPS];
 	size_t n;
 	uint32_t all, left_out;
@@ -41,7 +45,7 @@ struct stacks {
  * `text`: from stack_read(), or, untrusted, from a peer.
  */
 void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text);
-/* Print the title and the frames of each group, line by line. */
+/* Print the title, with the lowest ranks, and the frames of each group, line by line. */
 void stacks_print(struct stacks *s, void (*say)(void *ctx, const char *line), void *ctx);
 void stacks_release(struct stacks *s);
 

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -17,6 +16,7 @@
 #include "crypto/x509.h"
 #include "kube/auth_provider.h"
 #include "kube/exec.h"
+#include "net/http.h"
 #include "net/proxy.h"
 
 #define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
@@ -337,17 +337,6 @@ static const char *server_url(struct kube_config *to, const char *given)
 			    url);
 }
 
-static bool is_http(const char *url)
-{
-	const char *rest = strstr(url, "://");
-	size_t scheme = rest ? (size_t)(rest - url) : 0;
-
-	if ((scheme != 4 && scheme != 5) || strncasecmp(url, "https", scheme) != 0)
-		return false;
-	rest += strlen("://");
-	return *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
-}
-
 static void read_cluster(struct load *l, const struct entry *e)
 {
 	struct kube_config *to = l->to;
@@ -362,6 +351,9 @@ static void read_cluster(struct load *l, const struct entry *e)
 	if (to->ca_pem && x509_check_bundle(to->ca_pem, &why))
 		pem_problem(l, e, "certificate-authority", &why);
 	to->tls_server_name = text_of(l, e, "tls-server-name");
+	if (to->tls_server_name && !http_is_server_name(to->tls_server_name))
+		problem(l, e->source, in(l, e, "tls-server-name"),
+			"must be a host name or an IP address, without scheme and port");
 	to->proxy_url = text_of(l, e, "proxy-url");
 	if (to->proxy_url && proxy_parse(&proxy, &l->arena, to->proxy_url, &why))
 		problem(l, e->source, in(l, e, "proxy-url"), "%s", why.msg);
@@ -374,7 +366,7 @@ static void read_cluster(struct load *l, const struct entry *e)
 	if (!server)
 		problem(l, e->source, in(l, e, "server"),
 			"the API server's address is not set");
-	else if (strstr(server, "://") && !is_http(server))
+	else if (strstr(server, "://") && !http_is_server(server))
 		problem(l, e->source, in(l, e, "server"),
 			"not a URL with http:// or https:// and a host");
 	to->server = server;
@@ -722,7 +714,7 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 
 	if (!rc) {
 		apply_flags(&to, l.flags);
-		if (!is_http(to.server))
+		if (!http_is_server(to.server))
 			rc = error_set(
 				err, ERR_INVALID,
 				"the API server's address is not a URL with http:// or "

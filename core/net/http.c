@@ -6,10 +6,13 @@
  * is reused first, so that connections opened in a burst age and are closed. All slots
  * share the TLS sessions.
  */
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -321,6 +324,27 @@ int http_do(struct http_client *client, const struct http_request *req,
 	}
 	slot_put(client, s);
 	return rc;
+}
+
+bool http_is_server(const char *url)
+{
+	const char *rest = strstr(url, "://");
+	size_t scheme = rest ? (size_t)(rest - url) : 0;
+
+	if ((scheme != 4 && scheme != 5) || strncasecmp(url, "https", scheme) != 0)
+		return false;
+	rest += strlen("://");
+	return *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
+}
+
+bool http_is_server_name(const char *s)
+{
+	struct in6_addr unused;
+
+	for (const char *p = s; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("-._", *p))
+			return inet_pton(AF_INET6, s, &unused) == 1;
+	return true;
 }
 
 bool http_is_etag(const char *s)

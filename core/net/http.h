@@ -42,8 +42,9 @@ struct http_conf {
 	 */
 	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */
-	const char *server_name; /* expected in the certificate; NULL: the URL's host */
-	const char *proxy;       /* URL (proxy-url of a kubeconfig); "" for none */
+	const char *
+		server_name; /* in the certificate (http_is_server_name()); NULL, "": the URL's host */
+	const char *proxy; /* URL (proxy-url of a kubeconfig); "" for none */
 	const char *user_agent;
 	bool go_proxy;   /* ALL_PROXY does not count */
 	bool insecure;   /* do not verify the server at all */
@@ -126,6 +127,11 @@ MUST_CHECK int http_do(struct http_client *client, const struct http_request *re
 
 /* A date of HTTP in seconds since 1970; 0: NULL, or none (RFC 9110, 5.6.7). */
 int64_t http_date(const char *text);
+
+/* True for "http://HOST..." and "https://HOST..." without user, query and fragment. */
+bool http_is_server(const char *url);
+/* True for "", and for what certificates are issued for: a host name, an IP address. */
+bool http_is_server_name(const char *s);
 
 /* True for an entity tag, such as "x" or W/"x", with its quotes (RFC 9110, 8.8.3). */
 bool http_is_etag(const char *s);

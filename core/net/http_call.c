@@ -465,8 +465,11 @@ static void target_release(struct target *t)
  */
 static void set_server_name(struct call *c, struct target *t, const char *name)
 {
-	if (!name || !*name || !is_tls(t) ||
-	    curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
+	if (!name || !*name || !is_tls(t))
+		return;
+	if (strchr(name, ':'))
+		name = arena_printf(&c->arena, "[%s]", name);
+	if (curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
 	    curl_url_get(t->url, CURLUPART_URL, &t->whole, 0))
 		return;
 	c->connect_to =

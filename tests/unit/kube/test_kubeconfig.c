@@ -463,6 +463,11 @@ static void test_errors(void **state)
 		  "config:10:5: clusters[0].cluster.insecure-skip-tls-verify: not together with a certificate-authority" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
+		  "    tls-server-name: 'kubernetes:6443'\n",
+		  "config:9:5: clusters[0].cluster.tls-server-name: must be a host name "
+		  "or an IP address, without scheme and port" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    certificate-authority: missing\n",
 		  "config:9:5: clusters[0].cluster.certificate-authority: "
 		  "missing: No such file or directory" },

@@ -726,6 +726,19 @@ static void test_the_systems_trust(void **state)
 	scripted_stop(&server);
 }
 
+static void test_what_may_be_a_servers_name(void **state)
+{
+	static const char *const good[] = { "",        "a",   "A.b-c_d.",
+					    "1.2.3.4", "::1", "fd00::1" };
+	static const char *const bad[] = { "https://a", "a:6443", "[::1]", "a b",
+					   "*.a",       "a/b",    "::1%lo" };
+
+	for (size_t i = 0; i < N_ELEMENTS(good); i++)
+		assert_true(http_is_server_name(good[i]));
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_false(http_is_server_name(bad[i]));
+}
+
 static void test_names(void **state)
 {
 	struct http_conf conf = { .proxy = "", .ca_pem = ca.cert_pem };
@@ -969,6 +982,7 @@ int main(void)
 	};
 	const struct CMUnitTest tls[] = {
 		cmocka_unit_test(test_trust),
+		cmocka_unit_test(test_what_may_be_a_servers_name),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_systems_trust),
 		cmocka_unit_test(test_client_certificate),

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kubelet/pod.h"
+#include "kubelet/ports.h"
 #include "kubelet/probe.h"
 #include "kubelet/torchfix.h"
 
@@ -369,5 +370,8 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 			    "processes");
 	if (k->one_address)
 		note(notes, "all pods share the address 127.0.0.1");
+	if (ports_loopback_is_down())
+		note(notes, "the loopback interface is down: processes cannot reach each "
+			    "other; run 'ip link set lo up'");
 	return 0;
 }

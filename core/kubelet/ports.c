@@ -4,11 +4,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -187,6 +189,14 @@ int ports_reserve_addresses(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 	}
 	return error_set(err, ERR_BUSY, "no free block of loopback addresses found%s",
 			 holders_text("address", held));
+}
+
+bool ports_loopback_is_down(void)
+{
+	cleanup_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq lo = { .ifr_name = "lo" };
+
+	return fd >= 0 && !ioctl(fd, SIOCGIFFLAGS, &lo) && !(lo.ifr_flags & IFF_UP);
 }
 
 struct port_place {

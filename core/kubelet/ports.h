@@ -32,6 +32,9 @@ MUST_CHECK int ports_reserve(int *ret_port, int *ret_lock, struct error *err);
 MUST_CHECK int ports_reserve_addresses(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 				       struct error *err);
 
+/* Is the loopback interface down, as in a new network namespace? */
+bool ports_loopback_is_down(void);
+
 /*
  * Reserve the GPU of that id (gpu.h) while the returned descriptor is open; -1: another
  * run has it.

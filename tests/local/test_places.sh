@@ -28,6 +28,11 @@ status=$?
 ok "a working folder with a space and a quote" it_runs
 ok "... is where it runs" test -e 'a b"c/x y'
 
+if unshare -Urn true 2>/dev/null; then
+	run unshare -Urn "$kftrainer" submit --local plain.yaml
+	ok "a network namespace whose loopback interface is down" it_runs
+	ok "... which is said once, with what to do" lines 1 "the loopback interface is down: .*; run 'ip link set lo up'\$"
+fi
 for variable in HOME PATH TMPDIR USER LANG TERM SHELL; do
 	run env -u "$variable" "$kftrainer" submit --local plain.yaml
 	ok "$variable not set" it_runs

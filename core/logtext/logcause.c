@@ -30,7 +30,7 @@ static bool matches(const struct log_cause *c, const char *line, const char *end
 	const char *from = p - c->at, *stop;
 	size_t len;
 
-	if (p - line < c->at || memcmp(from, c->text, c->at))
+	if (p - line < c->at || *from != *c->text || memcmp(from, c->text, c->at))
 		return false;
 	len = strlen(c->text);
 	if ((size_t)(end - from) < len || memcmp(from, c->text, len))

@@ -225,6 +225,12 @@ static bool is_within(struct lognoise_state *s, const char *line, size_t len)
 	return r != NULL;
 }
 
+/* Can a line that begins with it be the first of a message? */
+static bool may_begin(char c)
+{
+	return c == 'W' || c == 'E' || c == 'I' || c == '[' || c == 't';
+}
+
 bool lognoise_is(struct lognoise_state *s, const char *line, size_t len)
 {
 	const char *text;
@@ -234,7 +240,7 @@ bool lognoise_is(struct lognoise_state *s, const char *line, size_t len)
 		len--;
 	if (s->within && is_within(s, line, len))
 		return true;
-	if (!len || !strchr("WEI[t", *line))
+	if (!len || !may_begin(*line))
 		return false;
 	text = logged(line, len);
 	while (text && text < line + len && *text == ' ')

@@ -81,6 +81,8 @@ const char *traceback_unranked(const char *line, size_t *len)
 		const char *begin, *end;
 	} marks[] = { { "[default", "]:" }, { "[rank", "]: " } };
 
+	if (!*len || *line != '[')
+		return line;
 	for (size_t i = 0; i < N_ELEMENTS(marks); i++) {
 		size_t n = strlen(marks[i].begin),
 		       most = *len < TRACEBACK_MARK_MAX ? *len : TRACEBACK_MARK_MAX;
@@ -110,7 +112,7 @@ bool traceback_begins(const char *line, size_t len)
 {
 	size_t skip;
 
-	if (!len || !strchr("TO[", *line))
+	if (!len || (*line != 'T' && *line != 'O' && *line != '['))
 		return false;
 	line = traceback_unranked(line, &len);
 	skip = is_original(line, len) ? strlen(ORIGINAL) : 0;

@@ -120,8 +120,8 @@ static char **words(struct arena *arena, bool metrics, size_t *ret_n)
 				      "--uri",          o->uri,         "--retries",
 				      RETRIES };
 	const char **argv =
-		arena_alloc(arena, (N_ELEMENTS(first) + o->args.n + MOST_METRICS + 1) *
-					   sizeof(*argv));
+		arena_alloc(arena, (N_ELEMENTS(first) + o->args.n * (1 + MOST_METRICS) +
+				    1) * sizeof(*argv));
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(first); i++)

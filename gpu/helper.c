@@ -235,20 +235,26 @@ int gpu_helper_start(struct gpu_helper *h, int64_t call_ms, struct error *err)
 	return gpu_helper_start_pinned(h, call_ms, 0, err);
 }
 
-void gpu_helper_stop(struct gpu_helper *h)
+/* After the helper was reaped: its PID may belong to another process. */
+static void release(struct gpu_helper *h)
 {
-	int status;
-
-	if (!h->pid)
-		return;
 	close(h->socket);
-	reap(h->pid, &status);
 	if (h->size > GPU_SHARED_SIZE) {
 		h->pid = 0;
 		return;
 	}
 	munmap(h->shared, h->size);
 	*h = (struct gpu_helper){ 0 };
+}
+
+void gpu_helper_stop(struct gpu_helper *h)
+{
+	int status;
+
+	if (!h->pid)
+		return;
+	reap(h->pid, &status);
+	release(h);
 }
 
 void gpu_helper_unpin(struct gpu_helper *h)
@@ -288,7 +294,10 @@ static int died(struct gpu_helper *h, struct error *err)
 	else
 		error_set(err, ERR_IO, "%sthe GPU helper ended with status %d", where,
 			  WEXITSTATUS(status));
-	gpu_helper_stop(h);
+	if (done)
+		release(h);
+	else
+		gpu_helper_stop(h);
 	return -1;
 }
 

@@ -31,7 +31,7 @@ static const char *grade_name(enum gpu_grade grade)
 
 static double rounded(double value)
 {
-	return (double)(int64_t)(value * 100 + 0.5) / 100;
+	return value < 1e15 ? (double)(int64_t)(value * 100 + 0.5) / 100 : value;
 }
 
 void preflight_report(struct preflight *p, struct preflight_row r)

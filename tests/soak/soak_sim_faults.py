@@ -58,7 +58,7 @@ CACHE = [
     ('a worker never obeys a head that has restarted', "core/cache/claim.c", 'if (!same && c->secret && silent < SILENT_MS)', 'if (!same && c->secret)'),
     ("a head's claim ends while it calls", "core/cache/claim.c", '\tif (secret)\n\t\tc->called_ms = clock_ms();', ''),
     ('all rows are loaded again at each assignment', "core/cache/holdings.c", '\tif (!is_same_table(now, old))\n\t\treturn;', '\treturn;'),
-    ('after an interruption nothing is loaded', "core/cache/holdings.c", '\t\th->cancel = false;\n', ''),
+    ('after an interruption nothing is loaded', "core/cache/holdings.c", '\t\th->cancel = h->stopping;\n', ''),
     ('workers are ready with rows that are no longer theirs', "core/cache/fleet.c", '\t\tf->remotes[i].ready = false;\n', ''),
     ('loans of rows that were divided anew remain', "core/cache/fleet.c", '\t\tloans_end(&f->remotes[i]);\n\t}\n\tf->by_files', '\t}\n\tf->by_files'),
 ]
@@ -82,7 +82,7 @@ CONTROLLER = [
     ('an old TrainJob in the cache is believed', "core/manager/reconcile.c", 'meta_version_number(p->tj) < p->memory->written.trainjob_version', 'false'),
     ('the JobSet of another is taken', "core/manager/reconcile.c", 'take && pass_check_owner(take, p->tj, &not_ours)', 'take && false && pass_check_owner(take, p->tj, &not_ours)'),
     ('what was known of a TrainJob is believed of the next of its name', "core/manager/reconcile.c", 'if (!str_eq(p->memory->uid, meta_uid(p->tj))) {', 'if (!p->memory->uid) {'),
-    ('objects are made for a TrainJob that is gone', "core/manager/reconcile_objects.c", 'if (live && str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live))', 'if (true)'),
+    ('objects are made for a TrainJob that is gone', "core/manager/reconcile_objects.c", 'if (!live || !str_eq(meta_uid(live), meta_uid(p->tj)) || meta_is_deleted(live))', 'if (false)'),
     ('a Secret is made anew', "core/manager/reconcile_objects.c", 'if (str_eq(ref.kind, "ConfigMap")) /* users create', 'if (str_eq(ref.kind, "Secret")) {\n\t\t*ret = NULL;\n\t\treturn 0;\n\t}\n\tif (str_eq(ref.kind, "ConfigMap")) /* users create'),
     ('the snapshot of the runtime is not used', "core/manager/reconcile_runtime.c", '\tif (existing && *p->memory->written.snapshot)\n\t\treturn read_known(p, existing, ret, err);\n\tif (existing && p->jobset.own)\n\t\treturn read_unknown(p, existing, ret, err);', ''),
     ('a finished job is built again', "core/manager/reconcile.c", 'if (status_finished(status)) {\n\t\tp->memory->stale_passes = 0; /* nothing is built any more */', 'if (false) {\n\t\tp->memory->stale_passes = 0;'),
@@ -100,7 +100,7 @@ CONTROLLER = [
     ('a JobSet that went by its own TTL is made again', "core/manager/watch.c", 'jobset_finished(gone) ? gone : NULL', 'NULL'),
     ('pods of a job that is too late run on', "core/manager/reconcile_status.c", 'if (status_is_exceeded(tj_status(p->tj)) && objects_delete_jobset(p, NULL, err))\n\t\treturn -1;', 'if (status_is_exceeded(tj_status(p->tj)) && !status_finished(p->status.before) && objects_delete_jobset(p, NULL, err))\n\t\t*err = (struct error){ 0 };'),
     ('a job that a queue moved while its runtime changed is stuck', "core/manager/reconcile_runtime.c", 'if (jobset_suspended(now)) {\n\t\tdrop_placement', 'if (false) {\n\t\tdrop_placement'),
-    ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", '= rc && pass_no_answer(err);', '= false && is_no_answer(err);'),
+    ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", 'rc && (pass_no_answer(err) || err->kind == ERR_CONFLICT);', 'rc && err->kind == ERR_CONFLICT;'),
 ]
 JOURNAL = [
     ('a change is acknowledged before it is on the disk', "core/apiserver/storage.c", 'int rc = s->journal ? journal_sync(s->journal, err) : 0;', 'int rc = 0;\n\t(void)err;'),
@@ -117,9 +117,9 @@ JOURNAL = [
 ]
 # What users are promised, the kind of fault that breaks it, and the change. *: the CHANGELOG names it as mended.
 SUPERVISE = [
-    ('what a rank answered to the hub before counts', "core/supervise/hub.c", 'has_started(h, r) ? r->state.marked : 0', 'r->state.marked'),
+    ('what a rank answered to the hub before counts', "core/supervise/hub.c", 'has_started(h, r) ? r->state.acked : 0', 'r->state.acked'),
     ('a new rank is ready, which may still get an order of the epoch before', "core/supervise/hub.c", 'return r->joined && r->state.phase == ready && r->state.epoch == h->order.epoch;', 'return r->joined && (r->state.phase == PEER_NEW || (r->state.phase == ready && r->state.epoch == h->order.epoch));'),
-    ('the hub does not wait for a rank that was away as all succeeded', "core/supervise/hub.c", 'return h->freed_at + HUB_ALONE_MS;', 'continue;'),
+    ('the hub does not wait for a rank that was away as all succeeded', "core/supervise/hub.c", 'return h->freed_at + HUB_AWAY_MAX_MS;', 'continue;'),
     ('the hub ends before a late rank has the last order', "core/supervise/hub.c", 'h->freed_at = now; /* it gets that order now */', ';'),
     ('a pod that is deleted before all have succeeded has succeeded', "core/supervise/decide.c", 'return s->asked && !status && !s->free && !s->alone;', 'return false;'),
     ('a command that was killed for good is a pod that was lost', "core/supervise/decide.c", 'if (as_lost && ', 'if (false && '),

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "trainer/authority.h"
 #include "trainer/podspec.h"
 #include "trainer/supervise_spec.h"
 #include "trainer/trainjob.h"
@@ -58,13 +59,15 @@ static bool is_plain(const char *uri, const char *const *schemes)
 	return strcspn(rest, "@") >= strcspn(rest, "/");
 }
 
-/* A repository's name has two parts. */
+/* A repository's name has two parts; a bucket has one. */
 static bool is_half(const char *uri)
 {
 	const char *rest = str_after(uri, "hf://");
 	const char *slash = rest ? strchr(rest, '/') : NULL;
 
-	return rest && (!slash || slash == rest || !slash[1]);
+	if (!rest)
+		return !authority_is_bucket(strstr(uri, "://") + 3);
+	return !slash || slash == rest || !slash[1];
 }
 
 static bool is_text(const char *text, size_t max, bool lines)
@@ -195,7 +198,8 @@ static int read_register(struct reading *r, struct error *err)
 	if (!uri)
 		return refuse_alone(r, REGISTER_PROPERTIES_ANNOTATION,
 				    REGISTER_ANNOTATION, err);
-	if (!is_plain(uri, schemes))
+	if (!is_plain(uri, schemes) || strpbrk(uri, "?#") ||
+	    !authority_is_server(strstr(uri, "://") + 3))
 		return error_set(
 			err, ERR_INVALID,
 			REGISTER_ANNOTATION

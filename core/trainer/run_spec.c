@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/authority.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
 
@@ -43,6 +44,8 @@ static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
 
 	if (str_starts(s->uri, "file:"))
 		slash = rest ? rest - 1 : NULL;
+	else if (rest && !authority_is_bucket(rest))
+		slash = NULL;
 	if (!slash || !slash[1] || strlen(s->uri) > MAX_URI)
 		return error_set(err, ERR_INVALID,
 				 RUN_DIR_ANNOTATION

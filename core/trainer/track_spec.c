@@ -2,6 +2,7 @@
 #include "trainer/track_spec.h"
 
 #include "base/str.h"
+#include "trainer/authority.h"
 #include "trainer/trainjob.h"
 
 enum { MAX_URI = 2000, MAX_EXPERIMENT = 500 };
@@ -42,7 +43,7 @@ static bool read_rest(struct track_spec *ret, struct arena *arena, const char *t
 	const char *text = str_slice(arena, rest, str_length_before(rest, '/'));
 	const char *slash = strrchr(text, '/');
 
-	if (!slash || slash == text || *text == '/' || strlen(text) > MAX_URI)
+	if (!slash || !authority_is_server(text) || strlen(text) > MAX_URI)
 		return false;
 	for (const unsigned char *p = (const void *)text; *p; p++)
 		if (*p <= ' ' || *p >= 127 || strchr("@?#$\\", *p))

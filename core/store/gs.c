@@ -248,7 +248,8 @@ static int add_item(struct gathering *g, const cJSON *item, const char *name,
 	return store_listing_add(g->to, &o, err);
 }
 
-static int take_page(struct gathering *g, const cJSON *page, struct error *err)
+static int take_page(struct gathering *g, const char *prefix, const cJSON *page,
+		     struct error *err)
 {
 	const cJSON *item;
 
@@ -257,6 +258,8 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 
 		if (!name)
 			return error_set(err, ERR_FORMAT, "gs: object without a name");
+		if (store_check_prefix(name, prefix, err))
+			return -1;
 		if (gathering_takes(g, name) &&
 		    add_item(g, item, name, gathering_path(g, name), err))
 			return -1;
@@ -281,7 +284,8 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 		};
 		const char *next;
 
-		if (get_json(s, NULL, query, &page, err) || take_page(g, page, err))
+		if (get_json(s, NULL, query, &page, err) ||
+		    take_page(g, prefix, page, err))
 			return -1;
 		next = json_str(page, "nextPageToken");
 		if (!next || !*next)

@@ -144,7 +144,8 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 		if (s3_page_read(&page, &arena, resp.body.data, resp.body.len, err))
 			return error_wrap(err, "listing the bucket");
 		for (size_t i = 0; i < page.n; i++)
-			if (each(ctx, &page.entries[i], err))
+			if (store_check_prefix(page.entries[i].key, prefix, err) ||
+			    each(ctx, &page.entries[i], err))
 				return -1;
 		if (!page.truncated)
 			return 0;

@@ -95,6 +95,9 @@ MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct er
 /* The schemes that can upload, as "s3:// and hf://". */
 const char *scheme_list_put(struct arena *arena);
 
+/* A server that ignores the prefix would have all of a bucket fetched, or removed. */
+MUST_CHECK int store_check_prefix(const char *key, const char *prefix, struct error *err);
+
 /* The state of listing a bucket below a prefix. */
 struct gathering {
 	struct store_listing *to;

@@ -176,6 +176,19 @@ int store_http_new(struct http_client **ret, const struct store_conf *conf,
 	return http_client_new(ret, &http, err);
 }
 
+int store_check_prefix(const char *key, const char *prefix, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (str_starts(key, prefix))
+		return 0;
+	return error_set(
+		err, ERR_FORMAT,
+		"the server lists '%.300s', which is not below '%.300s': does it "
+		"ignore the prefix?",
+		str_visible(&arena, key, false), str_visible(&arena, prefix, false));
+}
+
 bool gathering_takes(struct gathering *g, const char *key)
 {
 	g->n_listed++;

@@ -469,6 +469,11 @@ for uri in "s3://buck/d", "s3://buck/x":
     check("... and does not without a word", fetch(uri, ["access denied", "set AWS_REQUEST_PAYER=requester"], PAYS, status=1))
 check("s3: a server that takes no bucket in the path", fetch("s3://buck/d", ["set AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true"], KEYS | {
     "ENDPOINT": Peer(lambda h: (403, {}, "<Error><Code>SecondLevelDomainForbidden</Code><Message>no</Message></Error>")).url}, status=1))
+for what, uri, body in (("s3", "s3://buck/e", "<L><IsTruncated>false</IsTruncated><Contents><Key>d/x</Key><Size>100</Size></Contents></L>"),
+                        ("gs", "gs://buck/e", json.dumps({"items": [{"name": "d/x", "size": "100", "generation": "7"}]}))):
+    url = Peer(lambda h: (200, {}, body)).url
+    check(what + ": a server that ignores the prefix", fetch(uri, ["'d/x', which is not below 'e/'"], {
+        **(KEYS if what == "s3" else {}), "ENDPOINT": url, "STORAGE_EMULATOR_HOST": url}, status=1))
 check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 

@@ -668,7 +668,7 @@ static void set_terminal(struct env *e)
 /*
  * Does it say which process of a job the caller is? Its pods are others: DeepSpeed's,
  * started by mpirun, would each take the caller's rank and train alone, and so would
- * programs that ask Slurm for it.
+ * programs that ask Slurm for it. Those that find torchrun's would wait for its store.
  */
 static bool is_rank(const char *name)
 {
@@ -678,6 +678,9 @@ static bool is_rank(const char *name)
 					     "LOCAL_WORLD_SIZE",
 					     "NODE_RANK",
 					     "GROUP_RANK",
+					     "TORCHELASTIC_RUN_ID",
+					     "TORCHELASTIC_USE_AGENT_STORE",
+					     "TORCHELASTIC_ERROR_FILE",
 					     "MASTER_ADDR",
 					     "MASTER_PORT",
 					     "SLURM_PROCID",
@@ -685,14 +688,11 @@ static bool is_rank(const char *name)
 					     "SLURM_NODEID",
 					     "SLURM_NTASKS",
 					     "SLURM_NPROCS",
-					     "PMI_RANK",
-					     "PMI_SIZE",
-					     "PMI_FD",
-					     "PMI_PORT",
-					     "PMI_ID",
 					     NULL };
 
-	if (str_starts(name, "OMPI_COMM_WORLD_") || str_starts(name, "PMIX_"))
+	if (str_starts(name, "OMPI_COMM_WORLD_") || str_starts(name, "MV2_COMM_WORLD_") ||
+	    str_starts(name, "MPI_LOCAL") || str_starts(name, "PMI_") ||
+	    str_starts(name, "PMIX_"))
 		return true;
 	return str_in(name, names);
 }

@@ -506,12 +506,25 @@ TEST(test_the_callers_rank)
 					       "OMPI_MCA_btl=self",
 					       "PMI_RANK=2",
 					       "PMIX_NAMESPACE=n",
+					       "MV2_COMM_WORLD_RANK=2",
+					       "MPI_LOCALRANKID=1",
+					       "TORCHELASTIC_RUN_ID=r",
+					       "TORCHELASTIC_USE_AGENT_STORE=True",
+					       "TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM",
 					       NULL };
-	static const char *const none[] = {
-		"RANK",        "WORLD_SIZE",     "MASTER_ADDR",
-		"MASTER_PORT", "SLURM_PROCID",   "SLURM_NTASKS",
-		"PMI_RANK",    "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK"
-	};
+	static const char *const none[] = { "RANK",
+					    "WORLD_SIZE",
+					    "MASTER_ADDR",
+					    "MASTER_PORT",
+					    "SLURM_PROCID",
+					    "SLURM_NTASKS",
+					    "PMI_RANK",
+					    "PMIX_NAMESPACE",
+					    "OMPI_COMM_WORLD_RANK",
+					    "MPI_LOCALRANKID",
+					    "MV2_COMM_WORLD_RANK",
+					    "TORCHELASTIC_RUN_ID",
+					    "TORCHELASTIC_USE_AGENT_STORE" };
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *c = json_of(
 		&a, "{'command':['x'],'env':[{'name':'LOCAL_RANK','value':'0'}]}");
@@ -530,6 +543,7 @@ TEST(test_the_callers_rank)
 	assert_string_equal(variable(&env, "OMPI_MCA_btl"), "self");
 	assert_string_equal(variable(&env, "LOCAL_RANK"), "0");
 	assert_string_equal(variable(&env, "RANKING"), "a");
+	assert_string_equal(variable(&env, "TORCHELASTIC_SIGNALS_TO_HANDLE"), "SIGTERM");
 	assert_string_equal(variable(&env, "OMP_SCHEDULE"), "auto");
 }
 

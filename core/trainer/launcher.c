@@ -26,8 +26,8 @@ static const char *const of_mpi[] = { "mpirun",     "mpiexec", "mpiexec.hydra",
 				      "srun",       "ray",     NULL };
 
 /*
- * Launchers of one node, unless they have one of the options `enough`, by their first
- * words. `use`: the right command with TORCH.
+ * Launchers of one node, unless they have one of the options `enough` or the variable
+ * `env`, by their first words. `use`: the right command with TORCH.
  */
 #define SCRIPT "'torchrun SCRIPT'"
 #define ACCELERATE \
@@ -36,32 +36,68 @@ static const char *const of_mpi[] = { "mpirun",     "mpiexec", "mpiexec.hydra",
 	{                            \
 		"machine_rank", NULL \
 	}
-#define TRL(what)                                                               \
+#define COMPOSER                                                                     \
+	"'composer --world_size PROCESSES --node_rank $PET_NODE_RANK --master_addr " \
+	"$PET_MASTER_ADDR --master_port $PET_MASTER_PORT SCRIPT'"
+#define LLAMAFACTORY(program)                                                     \
+	{                                                                         \
+		program, "train", { NULL },                                       \
+			"'torchrun -m llamafactory.launcher CONFIG'", "NODE_RANK" \
+	}
+#define SWIFT(what)                                                                      \
+	{                                                                                \
+		"swift", what, { NULL }, "'torchrun -m swift.cli." what " ARGUMENT...'", \
+			"NODE_RANK"                                                      \
+	}
+#define OUMI(what)                                                              \
 	{                                                                       \
-		"trl", what, RANK_OPTIONS, "'torchrun -m trl.scripts." what "'" \
+		"oumi", what, { NULL }, "'torchrun -m oumi train ARGUMENT...'", \
+			"SKYPILOT_NODE_RANK"                                    \
+	}
+#define TRL(what)                                                                     \
+	{                                                                             \
+		"trl", what, RANK_OPTIONS, "'torchrun -m trl.scripts." what "'", NULL \
 	}
 static const struct row {
 	const char *program, *sub;
 	const char *enough[3];
-	const char *use;
+	const char *use, *env;
 } rows[] = {
-	{ "accelerate", "launch", RANK_OPTIONS, ACCELERATE },
-	{ "accelerate-launch", NULL, RANK_OPTIONS, ACCELERATE },
-	{ "accelerate.commands.launch", NULL, RANK_OPTIONS, ACCELERATE },
+	{ "accelerate", "launch", RANK_OPTIONS, ACCELERATE, NULL },
+	{ "accelerate-launch", NULL, RANK_OPTIONS, ACCELERATE, NULL },
+	{ "accelerate.commands.launch", NULL, RANK_OPTIONS, ACCELERATE, NULL },
 	TRL("sft"),
 	TRL("dpo"),
 	TRL("grpo"),
 	TRL("kto"),
 	TRL("reward"),
 	TRL("rloo"),
-	{ "lightning", "run", { "node_rank" }, SCRIPT },
-	{ "fabric", "run", { "node_rank" }, SCRIPT },
-	{ "deepspeed", NULL, { "node_rank", "hostfile", "H" }, SCRIPT },
-	{ "deepspeed.launcher.runner", NULL, { "node_rank", "hostfile", "H" }, SCRIPT },
+	{ "lightning", "run", { "node_rank" }, SCRIPT, NULL },
+	{ "fabric", "run", { "node_rank" }, SCRIPT, NULL },
+	{ "deepspeed", NULL, { "node_rank", "hostfile", "H" }, SCRIPT, NULL },
+	{ "deepspeed.launcher.runner",
+	  NULL,
+	  { "node_rank", "hostfile", "H" },
+	  SCRIPT,
+	  NULL },
+	{ "axolotl",
+	  "train",
+	  { "machine_rank", "launcher" },
+	  "'axolotl train CONFIG --launcher torchrun'",
+	  NULL },
+	{ "composer", NULL, { "node_rank", "base_rank" }, COMPOSER, "NODE_RANK" },
+	LLAMAFACTORY("llamafactory-cli"),
+	LLAMAFACTORY("lmf"),
+	OUMI("distributed"),
+	OUMI("train"),
+	SWIFT("pt"),
+	SWIFT("rlhf"),
+	SWIFT("sft"),
 	{ "tune",
 	  "run",
 	  { "rdzv_endpoint" },
-	  "'tune run --rdzv_endpoint=$PET_MASTER_ADDR:$PET_MASTER_PORT RECIPE'" },
+	  "'tune run --rdzv_endpoint=$PET_MASTER_ADDR:$PET_MASTER_PORT RECIPE'",
+	  NULL },
 };
 
 /* Text of a command that reads its rank itself, or starts processes in its own way. */
@@ -104,7 +140,8 @@ struct check {
 	struct arena *arena;
 	enum kind kind;
 	int64_t nodes;
-	const char *text; /* the whole command */
+	const char *text;    /* the whole command */
+	const cJSON *env[2]; /* of the container that trains */
 	const struct code_reader *code;
 	const char *fault;
 	bool searched; /* `text`, as Python code: once, not for each command */
@@ -250,12 +287,14 @@ static void found_wrong(struct check *k, const struct row *row, const char *prog
 		k->fault = arena_printf(k->arena, "%s starts processes " OF_LAUNCHER,
 					path_base(program));
 	else if (row)
-		k->fault = arena_printf(k->arena,
-					"%s%s%s without --%s does not read what the "
-					"runtime sets: %s trains alone; use %s",
-					row->program, row->sub ? " " : "",
-					row->sub ? row->sub : "", row->enough[0],
-					nodes_text(k), row->use);
+		k->fault =
+			arena_printf(k->arena,
+				     "%s%s%s without %s%s does not read what the "
+				     "runtime sets: %s trains alone; use %s",
+				     row->program, row->sub ? " " : "",
+				     row->sub ? row->sub : "", row->enough[0] ? "--" : "",
+				     row->enough[0] ? row->enough[0] : row->env,
+				     nodes_text(k), row->use);
 }
 
 /* Python code, without a launcher. */
@@ -284,6 +323,12 @@ static void found_python(struct check *k, const char *script)
 			"them, but python3 starts one on %s, which trains alone: use "
 			"'torchrun SCRIPT' (--launcher torchrun)",
 			nodes_text(k));
+}
+
+static bool has_env(const struct check *k, const char *name)
+{
+	return name && (json_find_const(k->env[0], "name", name) ||
+			json_find_const(k->env[1], "name", name));
 }
 
 static const struct row *row_of(const struct command *c)
@@ -315,7 +360,7 @@ static void check_command(struct check *k, struct command c)
 	if (k->kind == MPI && k->nodes > 1 && str_in(path_base(*c.words), of_torch))
 		found_wrong(k, NULL, *c.words);
 	row = row_of(&c);
-	if (row && has_option(&c, row->enough))
+	if (row && (has_option(&c, row->enough) || has_env(k, row->env)))
 		k->right = true;
 	else if (row && k->nodes > 1)
 		found_wrong(k, row, *c.words);
@@ -421,6 +466,7 @@ const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *
 		.kind = kind_of(info),
 		.nodes = first_given(tj_num_nodes(tj), policy_num_nodes(info->ml_policy)),
 		.code = code,
+		.env = { tj_env(tj), container_env(info_trainer_container(info)) },
 	};
 	const char *script;
 	struct command c;

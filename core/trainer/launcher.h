@@ -8,7 +8,9 @@
  *
  * Sources: accelerate/commands/launch.py, trl/cli, lightning_fabric/cli.py,
  * torchtune/_cli/run.py and deepspeed/launcher/runner.py of the releases in
- * docs/support.md.
+ * docs/support.md; llamafactory/launcher.py 0.9, swift/cli/main.py 4.6,
+ * axolotl/cli/utils/train.py 0.19, composer/cli/launcher.py 0.32 and
+ * oumi/cli/distributed_run.py 0.9.
  */
 #ifndef TRAINER_LAUNCHER_H
 #define TRAINER_LAUNCHER_H

@@ -121,8 +121,8 @@ const struct cmd cmd_runs = {
 	.summary = "list the runs below a URI (submit --run-dir)",
 	.about =
 		"Lists run directories, the newest first: their state, age, newest complete\n"
-		"checkpoint, and what they reported last. A run is Lost if it is said to run\n"
-		"and nothing was heard of it for five minutes. 'logs', 'why', 'get' and\n"
+		"checkpoint, and what they reported last. A run is Lost if it is Running, but\n"
+		"its report was not updated for five minutes. 'logs', 'why', 'get' and\n"
 		"'events' with --from RUN read one.",
 	.example = "kftrainer runs file://$PWD/runs\n"
 		   "# of a bucket: s3://BUCKET/PREFIX\n"

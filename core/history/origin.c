@@ -12,7 +12,7 @@ static int get_origin(struct history_origin *ret, struct rundir *p, struct error
 		return error_set(
 			err, ERR_BUSY,
 			"TrainJob %s still runs there, by its report of %s: end it, or "
-			"wait until nothing was heard of it for 5 minutes",
+			"wait until its report is 5 minutes old",
 			json_str(report, "name"), json_str(report, "updated"));
 	if (history_job(&ret->trainjob, p, "job.yaml", true, err))
 		return err->kind == ERR_NOT_FOUND

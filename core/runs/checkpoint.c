@@ -213,7 +213,8 @@ static int read_file(struct checkpoint_manifest *c, struct arena *arena, const c
 	if (rank < 0 || rank >= c->head.nodes || !path || relpath_check(path, IGNORED) ||
 	    f.size < 0 || f.size > MAX_SIZE || !is_sha256(sum) ||
 	    (i && !comes_after(&f, &c->files[i - 1])))
-		return error_set(err, ERR_FORMAT, "line %lld is not a file of it",
+		return error_set(err, ERR_FORMAT,
+				 "line %lld is not a file of the checkpoint",
 				 (long long)i + 2);
 	f.path = arena_strdup(arena, path);
 	f.sha256 = arena_strdup(arena, sum);
@@ -248,8 +249,7 @@ int checkpoint_read_manifest(struct checkpoint_manifest *ret, struct arena *aren
 	}
 	if (bytes != c.head.bytes || at != len)
 		return error_set(err, ERR_FORMAT,
-				 "its files have not the %lld bytes "
-				 "that it says",
+				 "its files do not have the %lld bytes of its first line",
 				 (long long)c.head.bytes);
 	*ret = c;
 	return 0;

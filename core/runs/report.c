@@ -107,7 +107,7 @@ static int claim_owner(struct runs *r, bool *is_new, struct error *err)
 	is_ours = owner && is_same_job(owner, job);
 	if (owner && !is_ours && (*is_new || !r->conf->resume))
 		return error_set(err, ERR_EXISTS,
-				 "it is that of job %.100s of %.40s; use another one, or "
+				 "it belongs to job %.100s of %.40s; use another one, or "
 				 "continue it with 'kftrainer submit --resume' "
 				 "(kftrainer.io/resume: \"true\")",
 				 json_str(owner, "name") ? json_str(owner, "name") : "?",

@@ -259,7 +259,7 @@ static int bring_named(const struct resume_conf *conf, struct rundir *p, const c
 				     text.len, err))
 		return -1;
 	if (!str_eq(c.head.name, name))
-		return error_set(err, ERR_FORMAT, "it is that of another checkpoint");
+		return error_set(err, ERR_FORMAT, "it belongs to another checkpoint");
 	return bring(conf, p, &c, err);
 }
 
@@ -357,7 +357,7 @@ static int ask_first(const struct resume_conf *conf, struct rundir *p,
 	name = json_str(doc, "resume");
 	if (name && !checkpoint_name_valid(name))
 		return error_set(err, ERR_FORMAT,
-				 "attempt.json: no name of a checkpoint");
+				 "attempt.json: invalid name of a checkpoint");
 	*ret = arena_strdup(arena, name);
 	return name ? bring_named(conf, p, name, err) : 0;
 }

@@ -120,8 +120,8 @@ void runs_trouble(struct runs *r, int64_t *since, const struct error *why)
 	pthread_mutex_unlock(&r->lock);
 	if (is_due)
 		runs_say(r, "run directory: %.400s; %s", why->msg,
-			 runs ? "the job goes on, and it is tried again"
-			      : "it is tried again for ten minutes");
+			 runs ? "the job continues, and the upload is retried"
+			      : "it is retried for ten minutes");
 }
 
 void runs_log(struct runs *r, const char *text)

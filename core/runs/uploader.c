@@ -303,7 +303,7 @@ static const char *refusal(const struct uploader *k, const struct entry *e,
 			   const struct request *w)
 {
 	if (e->suspect)
-		return "the command failed as it may not have been whole";
+		return "it may have been incomplete when the command failed";
 	if (e->removed)
 		return "it was removed before it was sent";
 	return w->flush && !is_requested(e, w) && is_surplus(k, e) ? "" : NULL;
@@ -493,7 +493,7 @@ static int add_other(void *ctx, const char *path, const struct buf *text,
 				 o->of->name, (long long)rank);
 	if (h.attempt != o->of->attempt)
 		return error_set(err, ERR_CONFLICT,
-				 "%s: rank %lld has sent that of another attempt",
+				 "%s: rank %lld has uploaded files of another attempt",
 				 o->of->name, (long long)rank);
 	end = (const char *)memchr(text->data, '\n', text->len) + 1;
 	buf_add(&o->lines[rank], end,

@@ -361,8 +361,7 @@ static const char *refusal(struct dev *d, char text[120])
 		       "command";
 	if (missing < 0)
 		return NULL;
-	snprintf(text, 120,
-		 "rank %lld is not there: its pod has not started, or was lost",
+	snprintf(text, 120, "rank %lld is missing: its pod has not started, or was lost",
 		 (long long)missing);
 	return text;
 }
@@ -551,7 +550,7 @@ void dev_step(struct dev *d, bool idle)
 		check_follower(d);
 		if (d->phase != DEV_NONE && d->phase != DEV_SWAPPING &&
 		    clock_ms() >= d->moved + SILENT_MS)
-			abandon(d, "nothing was heard for a minute");
+			abandon(d, "nothing was received for a minute");
 		if (end && d->followed && idle)
 			send_end(d, end);
 	}

@@ -393,7 +393,7 @@ static void idle(struct hub *h, int64_t now)
 		h->dev.since = now;
 	if (now < h->dev.since + h->dev.idle_ms)
 		return;
-	buf_adds(&h->said, "no rerun came: the job ends");
+	buf_adds(&h->said, "no rerun within the idle time: the job ends");
 	release(h, now);
 }
 

@@ -175,7 +175,7 @@ void peerconn_tick(struct peerconn *l, int64_t now)
 	if (l->paused)
 		l->received = now;
 	if (now >= l->received + PEERCONN_TIMEOUT_MS)
-		peerconn_end(l, ERR_TIMEOUT, "nothing was heard for 10 seconds");
+		peerconn_end(l, ERR_TIMEOUT, "nothing was received for 10 seconds");
 	else if (l->open && now >= l->sent + PEERCONN_KEEPALIVE_MS) {
 		l->sent = now;
 		peerconn_send(l, &beat, now);

@@ -344,7 +344,8 @@ static void hub_tick(struct star *s, int64_t now)
 
 	for (struct peerconn *l = s->conns; l; l = l->next)
 		if (l->rank < 0 && now >= l->since + PREAUTH_MS)
-			peerconn_end(l, ERR_TIMEOUT, "it did not say who it is");
+			peerconn_end(l, ERR_TIMEOUT,
+				     "it did not identify itself in time");
 	hub_time(&s->hub, now);
 	apply_hub(s, &before, now);
 	if (now >= s->reported_at + REPORT_MS)
@@ -403,7 +404,8 @@ static int take_from_hub(void *ctx, struct peerconn *l, const struct message *m,
 static void say_refused(struct star *s, const struct error *why)
 {
 	if (why->kind == ERR_UNTRUSTED && !s->refused)
-		say(s, "rank 0's supervisor at %s:%d has not the key of this job: %s",
+		say(s,
+		    "rank 0's supervisor at %s:%d does not have the key of this job: %s",
 		    s->conf->hub, s->conf->port, why->msg);
 	s->refused |= why->kind == ERR_UNTRUSTED;
 }
@@ -477,7 +479,7 @@ static void peer_tick(struct star *s, int64_t now)
 	if (s->lost_since >= 0 && now >= s->lost_since + HUB_AWAY_MAX_MS &&
 	    s->order.order != ORDER_FREE) {
 		say(s, "rank 0's supervisor has been away for ten minutes: this rank "
-		       "goes on without it");
+		       "continues without it");
 		take_order(s, &(struct hub_order){ .order = ORDER_FREE });
 	}
 	if (star_dial_ended(&s->dial, &fd)) {

@@ -404,7 +404,7 @@ def strangers():
             drain(s)
         is_(f"{what}: refused", until(lambda: hub.text().count("refused a connection") > before), True)
     impostor = Rank(w, 1, "echo started", key=OTHER)
-    is_("a supervisor with another key says so", impostor.saw("has not the key of this job"), True)
+    is_("a supervisor with another key says so", impostor.saw("does not have the key of this job"), True)
     impostor.p.terminate()
     is_("... and its command does not start", (impostor.wait(), "started" in impostor.text()), (143, False))
     end(w)

@@ -220,7 +220,7 @@ TEST(test_causes)
 		{ "kftrainer supervise: a: No such file or directory", "'exitCode':127",
 		  127, "exit code 127\nhint: command not found" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
-		{ "kftrainer supervise: run directory: it is that of job a",
+		{ "kftrainer supervise: run directory: it belongs to job a",
 		  "'exitCode':126", 126, "exit code 126\nlast line" },
 		{ "bash: line 1: /bin/true: Argument list too long", "'exitCode':126",
 		  126, "exit code 126\nhint: Linux takes 128 KiB of one argument" },

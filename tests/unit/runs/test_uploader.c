@@ -79,7 +79,7 @@ TEST(test_trouble)
 	runs_trouble(&r, &rundir, &why);
 	check_int("both threads", said, 1);
 	check_text("the line", last,
-		   "run directory: gone; the job goes on, and it is tried again");
+		   "run directory: gone; the job continues, and the upload is retried");
 	for (int i = 0; i < 2; i++) {
 		r.said = clock_ms() - RUNS_RETRY_MS; /* a minute later */
 		runs_trouble(&r, i ? &text : &rundir, &why);

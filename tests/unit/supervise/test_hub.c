@@ -567,7 +567,7 @@ TEST(test_a_job_that_rests_for_too_long_ends)
 	hub_time(&w.hub, 6499);
 	ordered(&w, ORDER_STOP, 1, 0, "");
 	hub_time(&w.hub, 6500);
-	ordered(&w, ORDER_FREE, 1, 0, "no rerun came: the job ends");
+	ordered(&w, ORDER_FREE, 1, 0, "no rerun within the idle time: the job ends");
 }
 
 RUN_TESTS(NULL, NULL)

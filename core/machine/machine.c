@@ -394,28 +394,17 @@ static int refresh_namespace(struct machine *m, const char *ns, const char *name
 /* Drop the jobs that no longer exist. */
 static void drop_missing(struct machine *m, const char *ns, const char *name)
 {
-	struct job *gone;
+	map_each(e, &m->jobs) {
+		struct job *j = e->value;
 
-	do {
-		cleanup_arena struct arena a = { 0 };
-
-		gone = NULL;
-		map_each(e, &m->jobs) {
-			struct job *j = e->value;
-
-			if (j->last_round != m->round &&
-			    (!*ns || str_eq(j->run.ns, ns)) &&
-			    (!*name || str_eq(j->run.name, name)))
-				gone = j;
-		}
-		if (!gone)
-			return;
-		drop(m, &gone->run, TRAINER_API_VERSION, TRAINJOB_KIND, gone->run.name);
-		drop_run(m, gone);
-		map_del(&m->jobs,
-			arena_printf(&a, "%s/%s", gone->run.ns, gone->run.name));
-		job_free(gone);
-	} while (true);
+		if (j->last_round == m->round || (*ns && !str_eq(j->run.ns, ns)) ||
+		    (*name && !str_eq(j->run.name, name)))
+			continue;
+		drop(m, &j->run, TRAINER_API_VERSION, TRAINJOB_KIND, j->run.name);
+		drop_run(m, j);
+		(void)map_del(&m->jobs, e->key);
+		job_free(j);
+	}
 }
 
 static int refresh_jobs(struct machine *m, const char *ns, const char *name,

@@ -42,8 +42,8 @@ struct http_conf {
 	 */
 	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */
-	const char *
-		server_name; /* in the certificate (http_is_server_name()); NULL, "": the URL's host */
+	/* Expected in the certificate; http_is_server_name(). NULL, "": the URL's host. */
+	const char *server_name;
 	const char *proxy; /* URL (proxy-url of a kubeconfig); "" for none */
 	const char *user_agent;
 	bool go_proxy;   /* ALL_PROXY does not count */

@@ -501,7 +501,7 @@ until(lambda: "it is retried for ten minutes" in never.text)
 never.process.terminate()
 check("... a supervisor that waits for it before it starts ends at TERM", differ((never.wait(), "stopped before the command began" in never.text),
       (128 + signal.SIGTERM, True)) and never.text)
-check("... lines name the object", differ(until(lambda: "the job goes on" in logs.text), True)
+check("... lines name the object", differ(until(lambda: "the job continues" in logs.text), True)
       or differ("run directory: s3://buck/" in logs.text, True) and logs.text)
 logs.process.terminate()
 again = server(port)
@@ -510,7 +510,7 @@ children.insert(0, children.pop())
 got = differ((r.wait(), complete(folder("runs/gone")), log(folder("runs/gone"), 1).count("step 12")),
              (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1))
 check("... and all is there later", got and f"{got}\n{r.text}")
-check("... with two lines at most", differ(r.text.count("tried again") < 3, True) and r.text)
+check("... with two lines at most", differ(r.text.count("the upload is retried") < 3, True) and r.text)
 
 # ---- a place that is gone as the job is stopped -------------------------------------------------------------------------
 unsaved = """cd "$KFTRAINER_CHECKPOINT_DIR" && until [ -e ../go ]; do sleep 0.1; done && mkdir .new && echo x >.new/weights && mv .new checkpoint-1
@@ -523,7 +523,7 @@ for name, r in stopped.items():
     (scratch / name).touch()
 (scratch / "go").touch()
 for name, r in stopped.items():
-    until(lambda: "the job goes on" in r.text and (r.ck / "checkpoint-1").exists())
+    until(lambda: "the job continues" in r.text and (r.ck / "checkpoint-1").exists())
     r.process.send_signal(signal.SIGINT if name == "twice" else signal.SIGTERM)
     until(lambda: "stopping" in r.text)
 stopped["twice"].process.send_signal(signal.SIGINT)
@@ -554,7 +554,7 @@ while not os.path.exists({str(freed)!r}):
     time.sleep(0.1)
 """])
         check("a full disk is named, and the command goes on", differ((until(
-            lambda: f"run directory: {full}/run/checkpoints/checkpoint-1/weights: No space left on device; the job goes on" in r.text),
+            lambda: f"run directory: {full}/run/checkpoints/checkpoint-1/weights: No space left on device; the job continues" in r.text),
             r.process.poll()), (True, None)) and r.text)
         (full / "other").unlink()
         freed.touch()

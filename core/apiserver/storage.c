@@ -48,7 +48,7 @@ void stored_unref(struct stored *s)
 		free(s);
 }
 
-/* As stored.owners. */
+/* Append the owners' uids in the form of stored.owners. */
 static void print_owners(struct buf *ret, const cJSON *obj)
 {
 	const cJSON *ref;
@@ -125,7 +125,7 @@ static void drop_dependent(struct storage *s, const struct stored *old)
 	}
 }
 
-/* Of the key: its version becomes `take_now` (NULL: none); returns that before. */
+/* Replace the object of a key by `take_now` (NULL: none); return the former one, or NULL. */
 static struct stored *replace(struct storage *s, const char *key, struct stored *take_now)
 {
 	struct stored *old = take_now ? map_put(&s->objects, key, take_now)

@@ -58,7 +58,7 @@ struct manifests_opts {
 	bool cache_token_review; /* allow these caches to create TokenReviews */
 };
 
-/* *ret: an array, owned by the caller. ERR_USAGE: an unknown runtime, or no label. */
+/* *ret: an array, owned by the caller. ERR_USAGE: an unknown runtime, an invalid label. */
 MUST_CHECK int manifests_build(cJSON **ret, const struct schema *schema,
 			       const struct manifests_opts *opts, struct error *err);
 

@@ -62,7 +62,7 @@ struct v1_job {
 	cJSON *runtime, *job;
 };
 
-const char *v1_kind_in_text(const char *text); /* of a job's YAML in it, or NULL */
+const char *v1_kind_in_text(const char *text); /* of a job in YAML; NULL: there is none */
 
 /* Initialize `j` for a job that the schema accepts; all pointers are borrowed. */
 void v1_job_init(struct v1_job *j, const struct convert_conf *conf,

@@ -40,7 +40,10 @@ MUST_CHECK int x509_new_server(struct x509_pair *ret, const struct x509_pair *ca
  */
 MUST_CHECK int x509_check_server(const struct x509_pair *p, const char *ca_pem,
 				 const char *dns_name, int64_t at, struct error *err);
-/* Of that, only that all are valid at both times: no signature is checked. */
+/*
+ * Check only the times: the chain and a CA of the PEM are valid at `from` and at `until`.
+ * No signature is checked.
+ */
 MUST_CHECK int x509_check_times(const char *cert_pem, const char *ca_pem, int64_t from,
 				int64_t until, struct error *err);
 /* Check that it is a CA valid at `at`, with this key (key_pem may be NULL). */

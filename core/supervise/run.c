@@ -62,7 +62,7 @@ struct supervisor {
 	uint32_t token[MESSAGE_TOKEN];
 	struct reported counts;
 	int64_t oom_kills;   /* before this start */
-	int64_t activity_at; /* the last activity that the hub was told */
+	int64_t activity_at; /* the last activity that was sent to the hub */
 	struct dump_writes writes;
 	struct relay out[2]; /* standard output and error */
 	int signals, done;

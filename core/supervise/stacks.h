@@ -33,7 +33,8 @@ struct stack_name {
 struct stacks {
 	struct stack_group {
 		struct buf text;
-		struct stack_name names[STACK_NAMES], last; /* sorted; as it was added */
+		struct stack_name names[STACK_NAMES]; /* the lowest, sorted */
+		struct stack_name last;               /* the one added last */
 		uint32_t n, n_names;
 	} groups[STACK_GROUPS];
 	size_t n;

@@ -87,7 +87,7 @@ int supervision_read(struct supervision *ret, bool *ret_any, const cJSON *body,
 	return 0;
 }
 
-/* The sum of what one pod and those before it told. */
+/* Add what a pod reported to the sum of those before it. */
 static void add(struct supervision *to, const struct supervision *s)
 {
 	bool failed = to->failed && !s->failed && !s->stalls;
@@ -119,8 +119,8 @@ static bool was_resumed(const cJSON *tj, int64_t at)
 }
 
 /*
- * All that pods before this one told; the loss of the last of them is a restart, too, and
- * the time that the job was suspended is one that it was queued.
+ * The sum of what former pods reported. The loss of the last of them is a restart, too,
+ * and the time that the job was suspended counts as queued.
  */
 static struct supervision others(const cJSON *tj, const char *pod,
 				 const struct supervision *all,

@@ -53,8 +53,9 @@ void view_init(struct view *v, const char *ns, const char *name);
  * document of another kind is freed.
  */
 void view_add(struct view *v, cJSON *take_obj);
-/* How many documents of that kind, which has a list, there are; and leaves the first n. */
+/* The number of documents of a kind that has a list. */
 int view_size(const struct view *v, const char *kind);
+/* Remove all of them but the first n. */
 void view_truncate(struct view *v, const char *kind, int n);
 /*
  * Removes a JobSet that the TrainJob does not own with its Jobs and pods; pods and Jobs of

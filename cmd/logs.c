@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "client/logs.h"
@@ -19,7 +20,7 @@ enum { OUT_BYTES = 64 * 1024 };
 struct logs_opts {
 	struct where_opts where;
 	const char *from;
-	const char *rank, *step, *container, *tail;
+	const char *rank, *step, *container, *tail, *since_time;
 	int64_t since;
 	bool follow, all, previous, timestamps, raw;
 };
@@ -44,6 +45,9 @@ static const struct opt opts_table[] = {
 		struct logs_opts, tail),
 	OPT_DURATION(0, "since", "TIME", "only lines newer than this: 5m, 1h30m",
 		     struct logs_opts, since, 1, OPT_LONGEST),
+	OPT_STR(0, "since-time", "TIME",
+		"only lines after this time: 2026-11-30T14:05:00Z", struct logs_opts,
+		since_time),
 	OPT_BOOL(0, "timestamps", "print the time of each line", struct logs_opts,
 		 timestamps),
 	OPT_BOOL(0, "raw",
@@ -59,6 +63,22 @@ static int number(int64_t *ret, const char *option, const char *text, int64_t mi
 	if (!text || !str_int(ret, text, min, INT32_MAX, err))
 		return 0;
 	error_wrap(err, "%s", option);
+	err->kind = ERR_USAGE;
+	return -1;
+}
+
+/* --since or --since-time, as a second since 1970; 0: neither, or of 1970. */
+static int since_second(int64_t *ret, const struct logs_opts *opts, struct error *err)
+{
+	*ret = 0;
+	if (opts->since && opts->since_time)
+		return error_set(err, ERR_USAGE,
+				 "specify --since or --since-time, not both");
+	if (opts->since)
+		*ret = clock_now() - (opts->since + 999) / 1000;
+	if (!opts->since_time || !time_parse(ret, opts->since_time, err))
+		return 0;
+	error_wrap(err, "--since-time");
 	err->kind = ERR_USAGE;
 	return -1;
 }
@@ -192,7 +212,6 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.follow = opts->follow,
 		.timestamps = opts->timestamps,
 		.raw = opts->raw,
-		.since_ms = opts->since,
 	};
 	const struct from from = { .uri = opts->from,
 				   .logs = true,
@@ -211,6 +230,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				 "specify --follow or --previous, not both");
 	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, 0, err) ||
 	    number(&want.tail, "--tail", opts->tail, -1, err) ||
+	    since_second(&want.since, opts, err) ||
 	    where_connect(&k, &want.ns, &arena, &where, err))
 		return -1;
 	want.job = argv[0];

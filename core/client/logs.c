@@ -132,7 +132,7 @@ static struct log_source *log_source_new(struct logs *l, const cJSON *pod,
 		.max = LOGS_MAX_LINE,
 		.raw = l->want->raw,
 		.timestamps = l->want->timestamps,
-		.partial = !s->from_start && (l->want->tail >= 0 || l->since >= 0),
+		.partial = !s->from_start && (l->want->tail >= 0 || l->want->since > 0),
 	};
 	return s;
 }
@@ -774,7 +774,6 @@ int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out
 	struct logs l = { .kube = k, .want = want, .out = out, .next_ms = -1 };
 	int rc;
 
-	l.since = want->since_ms > 0 ? clock_now() - (want->since_ms + 999) / 1000 : -1;
 	if (kube_streams_new(&l.streams, k, err))
 		return -1;
 	rc = job_get(k, want->ns, want->job, &l.job, err);

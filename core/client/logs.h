@@ -31,7 +31,7 @@ struct logs_want {
 	bool raw;      /* all bytes, in place of lines as a terminal shows them */
 	bool timestamps;    /* begin each line with the kubelet's timestamp */
 	int64_t tail;       /* only the last N lines of each container; -1: all */
-	int64_t since_ms;   /* only lines that are not older; 0: all */
+	int64_t since;      /* only lines of this second and later, since 1970; 0: all */
 	const bool *cancel; /* set by another thread to end with ERR_STOPPED; or NULL */
 };
 

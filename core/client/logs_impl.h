@@ -79,7 +79,6 @@ struct logs {
 	bool over_listed;        /* its pods have been listed since */
 	int64_t unlisted_ms;     /* since when that list fails; 0: it does not */
 	int64_t attempt;         /* the last execution attempt of a pod; 0: the first */
-	int64_t since;           /* --since in seconds since 1970; -1: none */
 	struct progress_pace pace;
 	struct alone_watch watch;
 	bool any_failed;    /* a log was not read to its end: ERR_IO */

@@ -78,8 +78,8 @@ static const char *log_path(struct arena *arena, const struct log_source *s)
 	int64_t since = log_lines_since(&s->lines);
 	char text[TIME_TEXT_SIZE];
 
-	if (since < 0 && !s->from_start)
-		since = s->logs->since;
+	if (since < 0 && !s->from_start && want->since > 0)
+		since = want->since;
 	buf_adds(&path, "/api/v1/namespaces/");
 	http_escape(&path, want->ns);
 	buf_adds(&path, "/pods/");

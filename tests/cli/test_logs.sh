@@ -70,7 +70,7 @@ check "... and of itself" says 0 'Completed +trainjob/slow ' events slow
 check "logs --since: lines have times" says 0 '^first$' logs slow --since 5m
 check "... as old as they are" eval 'for _ in $(seq 100); do run logs slow --since 1s; [ -s "$scratch/out" ] || break; sleep 0.1; done; [ "$status" = 0 ] && [ ! -s "$scratch/out" ] || dump'
 written=$(date -d "$("$kftrainer" logs slow --timestamps | cut -d' ' -f1)" +%s)
-check "logs --since-time: of that second, in any offset" says 0 '^first$' logs slow --since-time "$(TZ=XXX-5 date -d "@$written" +%FT%T+05:00)"
+check "logs --since-time: of that second, in any offset" says 0 '^first$' logs slow --since-time "$(TZ=PKT-5 date -d "@$written" +%FT%T+05:00)"
 check "... not of the next" eval 'run logs slow --since-time 2099-01-01T00:00:00Z; [ "$status" = 0 ] && [ ! -s "$scratch/out" ] || dump'
 check "... no time" refuses "since-time: 'noon' is not a time like" logs slow --since-time noon
 check "... and --since" refuses 'not both' logs slow --since 5m --since-time 2099-01-01T00:00:00Z

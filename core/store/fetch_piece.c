@@ -18,7 +18,7 @@
 #include "net/uri.h"
 #include "store/fetch_impl.h"
 
-enum { MAX_HEADERS = 32, MAX_ERROR_BODY = 1 << 20 };
+enum { MAX_ERROR_BODY = 1 << 20 };
 
 static int stop_with(struct piece *p, enum outcome outcome)
 {
@@ -253,42 +253,41 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 
 struct request {
 	struct redirect at;
-	const char *lines[MAX_HEADERS + 6];
+	const char *const *headers;
 };
 
-static void add_line(struct request *r, const char *line)
+static const char *range_header(const struct piece *p, struct arena *a)
 {
-	size_t n = 0;
+	int64_t size = p->f->o.size, end = size < 0 ? p->pos + PIECE_MIN : p->end;
 
-	while (r->lines[n])
-		n++;
-	if (n < MAX_HEADERS + 5)
-		r->lines[n] = line;
+	if (size >= 0 && p->pos == 0 && p->end == size)
+		return NULL;
+	return arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
+			    (long long)end - 1);
 }
 
-static void add_lines(struct piece *p, struct request *r, const char *const *headers)
+static const char *condition_header(const struct piece *p, struct arena *a)
 {
-	struct file *file = p->f;
-	struct arena *a = &p->arena;
-	bool all = p->pos == 0 && p->end == file->o.size;
+	const struct file *file = p->f;
 
-	memset(r->lines, 0, sizeof(r->lines));
-	headers = redirect_headers(&r->at, headers);
-	if (!store_headers_have(headers, "Accept-Encoding:"))
-		add_line(r, "Accept-Encoding: identity");
-	for (int i = 0; headers && headers[i] && i < MAX_HEADERS; i++)
-		add_line(r, headers[i]);
-	if (file->o.size < 0)
-		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
-					 (long long)p->pos + PIECE_MIN - 1));
-	else if (!all)
-		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
-					 (long long)p->end - 1));
 	if (file->etag && *file->etag == '"' && http_is_etag(file->etag))
-		add_line(r, arena_printf(a, "If-Match: %s", file->etag));
-	else if (!file->etag && file->local_validator && p->pos == 0 &&
-		 http_is_etag(file->local_validator))
-		add_line(r, arena_printf(a, "If-None-Match: %s", file->local_validator));
+		return arena_printf(a, "If-Match: %s", file->etag);
+	if (!file->etag && file->local_validator && p->pos == 0 &&
+	    http_is_etag(file->local_validator))
+		return arena_printf(a, "If-None-Match: %s", file->local_validator);
+	return NULL;
+}
+
+/* `headers`: the scheme's. */
+static void set_headers(struct piece *p, struct request *r, const char *const *headers)
+{
+	struct arena *a = &p->arena;
+	const char *const more[] = { range_header(p, a), condition_header(p, a) };
+
+	r->headers = store_headers_as_stored(a, redirect_headers(&r->at, headers));
+	for (size_t i = 0; i < N_ELEMENTS(more); i++)
+		if (more[i])
+			r->headers = store_headers_with(a, r->headers, more[i]);
 }
 
 static int locate(struct fetch *f, struct piece *p, struct request *r,
@@ -432,7 +431,7 @@ static bool send_request(struct fetch *f, struct piece *p, struct request *r,
 {
 	struct http_request req = { .method = "GET",
 				    .url = r->at.url,
-				    .headers = r->lines,
+				    .headers = r->headers,
 				    .idle_ms = IDLE_MS,
 				    .max_body = MAX_ERROR_BODY,
 				    .on_data = on_data,
@@ -472,7 +471,7 @@ static void run_http(struct fetch *f, struct piece *p, struct error *err)
 	if (locate(f, p, &r, &headers, err))
 		return;
 	do {
-		add_lines(p, &r, headers);
+		set_headers(p, &r, headers);
 	} while (!send_request(f, p, &r, err));
 }
 

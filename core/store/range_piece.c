@@ -10,7 +10,6 @@
 #include "store/range_impl.h"
 
 enum {
-	MAX_HEADERS = 32,
 	MAX_ERROR_BODY = 1 << 20,
 	IDLE_MS = 30 * 1000,
 	PROGRESS = 64 * 1024, /* bytes that count as progress */
@@ -25,7 +24,6 @@ struct attempt {
 	bool was_redirected; /* its URL comes from an earlier redirect */
 	bool renewed;        /* with renewed credentials */
 	int64_t pause_ms;    /* Retry-After, or -1 */
-	const char *lines[MAX_HEADERS + 4];
 };
 
 static int changed(const char *what, struct error *err)
@@ -117,34 +115,25 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 
 /* ---- the request ---- */
 
-static void add_line(struct attempt *a, const char *line)
-{
-	size_t n = 0;
-
-	while (a->lines[n])
-		n++;
-	if (n < MAX_HEADERS + 3)
-		a->lines[n] = line;
-}
-
-static void add_lines(struct attempt *a, const char *const *headers)
+/* `headers`: the scheme's. */
+static const char *const *range_headers(struct attempt *a, const char *const *headers)
 {
 	struct range_piece *p = a->p;
 	struct range_object *o = p->object;
+	struct arena *arena = &p->arena;
 
-	memset(a->lines, 0, sizeof(a->lines));
-	headers = redirect_headers(&a->at, headers);
-	if (!store_headers_have(headers, "Accept-Encoding:"))
-		add_line(a, "Accept-Encoding: identity");
-	for (int i = 0; headers && headers[i] && i < MAX_HEADERS; i++)
-		add_line(a, headers[i]);
-	add_line(a, arena_printf(&p->arena, "Range: bytes=%llu-%llu",
-				 (unsigned long long)(p->offset + p->done),
-				 (unsigned long long)(p->offset + p->len - 1)));
+	headers = store_headers_as_stored(arena, redirect_headers(&a->at, headers));
+	headers = store_headers_with(
+		arena, headers,
+		arena_printf(arena, "Range: bytes=%llu-%llu",
+			     (unsigned long long)(p->offset + p->done),
+			     (unsigned long long)(p->offset + p->len - 1)));
 	pthread_mutex_lock(&o->lock);
 	if (o->etag && *o->etag == '"' && http_is_etag(o->etag))
-		add_line(a, arena_printf(&p->arena, "If-Match: %s", o->etag));
+		headers = store_headers_with(
+			arena, headers, arena_printf(arena, "If-Match: %s", o->etag));
 	pthread_mutex_unlock(&o->lock);
+	return headers;
 }
 
 static enum next locate(struct attempt *a, const char *const **headers, struct error *err)
@@ -260,7 +249,6 @@ static enum next send(struct attempt *a, const char *const *headers, struct erro
 {
 	struct range_piece *p = a->p;
 	struct http_request req = { .method = "GET",
-				    .headers = a->lines,
 				    .idle_ms = IDLE_MS,
 				    .max_body = MAX_ERROR_BODY,
 				    .on_data = on_data,
@@ -271,7 +259,7 @@ static enum next send(struct attempt *a, const char *const *headers, struct erro
 	for (bool again = true; again;) {
 		cleanup_http_response struct http_response r = { .retry_after_ms = -1 };
 
-		add_lines(a, headers);
+		req.headers = range_headers(a, headers);
 		req.url = a->at.url;
 		p->reply = REPLY_NONE;
 		p->checked = false;

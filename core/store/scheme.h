@@ -20,11 +20,12 @@ struct store_call {
 	const char *const *headers; /* "Name: value", ends with NULL; or NULL */
 };
 
-/* Does a line of these begin so? NULL has none. */
-bool store_headers_have(const char *const *headers, const char *name);
-/* A copy, and that line. */
+/* A copy of the lines (or NULL: none) with one more, in the arena. */
 const char *const *store_headers_with(struct arena *arena, const char *const *headers,
 				      const char *line);
+/* The same with "Accept-Encoding: identity", unless they have an Accept-Encoding. */
+const char *const *store_headers_as_stored(struct arena *arena,
+					   const char *const *headers);
 
 struct put_conf;
 struct store; /* scheme-specific; locate() is called by many threads */

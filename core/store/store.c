@@ -95,14 +95,6 @@ static const struct scheme *named_scheme(const char *name)
 	return NULL;
 }
 
-bool store_headers_have(const char *const *headers, const char *name)
-{
-	for (; headers && *headers; headers++)
-		if (!strncasecmp(*headers, name, strlen(name)))
-			return true;
-	return false;
-}
-
 const char *const *store_headers_with(struct arena *arena, const char *const *headers,
 				      const char *line)
 {
@@ -117,6 +109,17 @@ const char *const *store_headers_with(struct arena *arena, const char *const *he
 	ret[n] = line;
 	ret[n + 1] = NULL;
 	return ret;
+}
+
+const char *const *store_headers_as_stored(struct arena *arena,
+					   const char *const *headers)
+{
+	static const char name[] = "Accept-Encoding:";
+
+	for (size_t i = 0; headers && headers[i]; i++)
+		if (!strncasecmp(headers[i], name, strlen(name)))
+			return headers;
+	return store_headers_with(arena, headers, "Accept-Encoding: identity");
 }
 
 int scheme_find(const struct scheme **ret, const char *uri, struct error *err)

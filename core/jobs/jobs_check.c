@@ -1,5 +1,7 @@
 /* jobs_check.c - refuse what a cluster would refuse (jobs/jobs_impl.h). */
+#include <ctype.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/names.h"
@@ -99,22 +101,74 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
-/* Refuses patterns that cannot be compiled here: they would silently match nothing. */
+/* Letters after a backslash, and punctuation, that mean the same in Go's syntax and here. */
+static bool is_shared_escape(char c)
+{
+	return strchr("abfnrtxdDsSwWB", c) ||
+	       (ispunct((unsigned char)c) && !strchr("<>", c));
+}
+
+/* Returns the end of the bracket expression at p, or its first backslash. */
+static const char *bracket_end(const char *p)
+{
+	p += p[1] == '^' ? 2 : 1;
+	if (*p == ']')
+		p++;
+	for (; *p && *p != ']' && *p != '\\'; p++) {
+		const char *end = p[0] == '[' && p[1] == ':' ? strstr(p, ":]") : NULL;
+
+		if (end)
+			p = end + 1;
+	}
+	return p;
+}
+
+/* Returns the first place that Go reads differently, or refuses; NULL: there is none. */
+static const char *unshared_syntax(const char *p)
+{
+	bool repeated = false;
+
+	for (; *p; p++) {
+		bool repeats = strchr("*+?{", *p), escape = *p == '\\';
+
+		if (repeats && repeated && (*p != '?' || !strchr("*?", p[-1])))
+			return p - 1;
+		if ((p[0] == '(' && p[1] == '?') || (escape && !is_shared_escape(p[1])))
+			return p;
+		repeated = repeats;
+		p = *p == '{'   ? p + strcspn(p, "}")
+		    : *p == '[' ? bracket_end(p)
+				: p + escape;
+		if (!*p)
+			return NULL;
+		if (*p == '\\' && !escape)
+			return p;
+	}
+	return NULL;
+}
+
+/* Refuses patterns that would match other messages here than in a cluster. */
 static int check_patterns(const cJSON *rule, struct error *err)
 {
 	const cJSON *node;
 
 	json_each(node, json_get(rule, "onJobFailureMessagePatterns")) {
 		const char *pattern = cJSON_GetStringValue(node);
+		const char *place = pattern ? unshared_syntax(pattern) : NULL;
 		char why[100] = "not a string";
 		regex_t re;
 		int rc = pattern ? regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) : 0;
 
-		if (pattern && !rc) {
+		if (pattern && !rc)
 			regfree(&re);
+		if (pattern && !rc && !place)
 			continue;
-		}
-		if (rc)
+		if (place)
+			snprintf(why, sizeof(why),
+				 "'%.2s' is not the same here and in a "
+				 "cluster",
+				 place);
+		else if (rc)
 			regerror(rc, &re, why, sizeof(why));
 		return error_set(err, ERR_INVALID,
 				 "spec.failurePolicy.rules: onJobFailureMessagePatterns: "

@@ -338,7 +338,45 @@ TEST(test_refused)
 	}
 }
 
-/* As many pods, and as long a name, as there may be. */
+#define PATTERN(pattern)                                          \
+	WITH("'failurePolicy':{'rules':[{'action':'FailJobSet',"  \
+	     "'onJobFailureMessagePatterns':['" pattern "']}]},", \
+	     "", "", "Never")
+
+/* Go reads these differently, or not at all (go doc regexp/syntax). */
+TEST(test_patterns_that_differ)
+{
+	static const struct {
+		const char *jobset, *place;
+	} rows[] = {
+		{ PATTERN("\\\\AJob"), "'\\A'" },
+		{ PATTERN("limit\\\\z"), "'\\z'" },
+		{ PATTERN("\\\\Q.\\\\E"), "'\\Q'" },
+		{ PATTERN("\\\\pL"), "'\\p'" },
+		{ PATTERN("(a)\\\\1"), "'\\1'" },
+		{ PATTERN("\\\\<Job"), "'\\<'" },
+		{ PATTERN("code [\\\\d]+"), "'\\d'" },
+		{ PATTERN("[^[:alpha:]\\\\s]"), "'\\s'" },
+		{ PATTERN("(?i)oom"), "'(?'" },
+		{ PATTERN("a**"), "'**'" },
+		{ PATTERN("a+?b"), "'+?'" },
+		{ PATTERN("a{2}{3}"), "'}{'" },
+		{ PATTERN("[a]{2}?"), "'}?'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *doc = parse(rows[i].jobset);
+		struct error err = { 0 };
+		struct jobs *j = NULL;
+
+		if (!jobs_new(&j, doc, &err))
+			fail_msg("accepted: %s", rows[i].jobset);
+		if (!strstr(err.msg, rows[i].place))
+			fail_msg("%s: %s", rows[i].jobset, err.msg);
+	}
+}
+
+/* As many pods, as long a name, and the patterns, as there may be. */
 TEST(test_accepted)
 {
 	static const char *const rows[] = {
@@ -347,6 +385,8 @@ TEST(test_accepted)
 		     "Never"),
 		"{'metadata':{'name':'a23456789-123456789-123456789-123456789-123456789-1'"
 		"},'spec':{'replicatedJobs':[{'name':'w'," BODY "}]}}",
+		PATTERN(".*?(OOM|oom)?? in \\\\w+\\\\.\\\\b[]*+?[:digit:]-]{1,2}$"),
+		PATTERN("\\\\\\\\[*]*\\\\*+|"),
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)

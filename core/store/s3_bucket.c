@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <strings.h>
 
 #include "base/cleanup.h"
@@ -40,6 +41,7 @@ struct s3_bucket {
 	struct gs_token *token; /* in place of them, if set */
 	pthread_mutex_t lock;
 	char region[REGION_SIZE]; /* guarded by the lock */
+	atomic_bool no_sums;
 };
 
 /* ---- address ---- */
@@ -328,6 +330,16 @@ bool s3_bucket_unpacks(const struct s3_bucket *b)
 bool s3_bucket_signs(const struct s3_bucket *b)
 {
 	return !b->token;
+}
+
+bool s3_bucket_has_sums(struct s3_bucket *b)
+{
+	return !atomic_load(&b->no_sums);
+}
+
+void s3_bucket_no_sums(struct s3_bucket *b)
+{
+	atomic_store(&b->no_sums, true);
 }
 
 static const struct sigv4_pair *with_payer(const struct s3_bucket *b, struct arena *arena,

@@ -54,6 +54,10 @@ bool s3_bucket_unpacks(const struct s3_bucket *b);
 /* Are requests signed, with the SHA-256 of their body? A token signs nothing. */
 bool s3_bucket_signs(const struct s3_bucket *b);
 
+/* Does the server accept x-amz-checksum-mode? Yes, until s3_bucket_no_sums(). */
+bool s3_bucket_has_sums(struct s3_bucket *b);
+void s3_bucket_no_sums(struct s3_bucket *b);
+
 /* The URL and headers of a request, signed with the current time. */
 MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
 			      struct arena *arena, struct store_call *ret,

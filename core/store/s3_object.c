@@ -163,10 +163,16 @@ static int ask(struct s3_head *ret, struct s3_bucket *b, const char *key, int pa
 int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 	    struct error *err)
 {
-	if (ask(ret, b, key, part, true, err))
+	bool sums = s3_bucket_has_sums(b);
+
+	if (ask(ret, b, key, part, sums, err))
 		return -1;
+	if (!sums || (ret->status != 400 && ret->status != 501))
+		return 0;
 	/* Backblaze B2 and others refuse a header that they do not know */
-	return ret->status == 400 || ret->status == 501
-		       ? ask(ret, b, key, part, false, err)
-		       : 0;
+	if (ask(ret, b, key, part, false, err))
+		return -1;
+	if (ret->status != 400 && ret->status != 501)
+		s3_bucket_no_sums(b);
+	return 0;
 }

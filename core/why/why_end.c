@@ -212,11 +212,29 @@ static const char *exit_hint(struct why *w, const struct failure *f)
 	}
 }
 
+/* Why the kubelet ended a container by that signal, as it says; NULL: it did not. */
+static const char *killer(struct why *w, const struct failure *f)
+{
+	const cJSON *e = view_event(w->v, "Pod", meta_name(f->pod), "Killing", false);
+	const char *probe = e ? strstr(event_message(e), " failed ") : NULL;
+	const char *message = f->fact.message;
+	const char *local = message && str_starts(message, "killed by signal ")
+				    ? strstr(message, "): ")
+				    : NULL;
+
+	if (local)
+		return local + strlen("): ");
+	return probe && strstr(probe, " probe") ? why_quote(w, event_message(e)) : NULL;
+}
+
 static const char *ended(struct why *w, const struct failure *f)
 {
 	const struct pod_fact *fact = &f->fact;
 	const char *signal = podcause_exit_signal(fact->exit_code);
 	const char *limit = limit_of(f), *message = fact->message;
+	const char *killed = signal ? killer(w, f) : NULL;
+	const char *hint =
+		killed ? arena_printf(w->arena, ": %s", killed) : exit_hint(w, f);
 	/* The local kubelet's message repeats the signal. */
 	bool repeats = signal && message && str_starts(message, "killed by signal ");
 	const char *more = message && *message && !repeats
@@ -234,8 +252,7 @@ static const char *ended(struct why *w, const struct failure *f)
 				    why_quote(w, message), fact->reason);
 	return arena_printf(w->arena, "ended with exit code %lld%s%s%s%s%s",
 			    (long long)fact->exit_code, signal ? " (" : "",
-			    signal ? signal : "", signal ? ")" : "", exit_hint(w, f),
-			    more);
+			    signal ? signal : "", signal ? ")" : "", hint, more);
 }
 
 static const char *disrupted(struct why *w, const struct pod_fact *fact)

@@ -744,6 +744,29 @@ TEST(test_end)
 		  "bert-node-0-1-x on node n1: container node ended with exit code 139 "
 		  "(SIGSEGV). Also: its JobSet has failed: jobset failed (FailedJobs).\n"
 		  "More: kubectl logs bert-node-0-1-x -c node -n a\n" },
+		{ "for its probe, in a cluster",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("137", "Error", "04"))
+			  EVENT("Pod", "bert-node-0-0-x", "Normal", "Killing",
+				"Container node failed liveness probe, will be restarted"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 137 "
+		  "(SIGKILL): Container node failed liveness probe, will be restarted. Also" },
+		{ "killed, but not for its probe",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("137", "Error", "04"))
+			  EVENT("Pod", "bert-node-0-0-x", "Normal", "Killing",
+				"Stopping container node"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 137 "
+		  "(SIGKILL): check the node for an out-of-memory kill. Also" },
+		{ "for its probe, on this machine",
+		  JOB("", FAILED) JOBSET JOBS PLACED(
+			  "0", ENDED("143",
+				     "Error, message: 'killed by signal 15 "
+				     "(Terminated): its probe failed'",
+				     "04")),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 143 "
+		  "(SIGTERM): its probe failed. Also" },
 		{ "not one that was only ended with it",
 		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("143", "Error", "04"))
 			  PLACED("1", ENDED("3", "Error", "09")),

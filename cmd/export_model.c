@@ -77,8 +77,8 @@ static int probe(struct export_register *e, const struct upload_conf *conf,
 static int send_all(struct upload_conf *conf, const char *folder, struct fetchview *view,
 		    struct error *err)
 {
-	struct upload_now now = { 0 };
-	struct fetch_now last;
+	struct upload_progress now = { 0 };
+	struct fetch_progress last;
 	int rc = upload_run(conf, folder, &now, err);
 
 	last = fetchview_upload(&now);

@@ -54,7 +54,7 @@ struct watch {
 	struct fetchpost *post;
 };
 
-static void on_tick(void *ctx, const struct fetch_now *now)
+static void on_tick(void *ctx, const struct fetch_progress *now)
 {
 	struct watch *w = ctx;
 
@@ -115,7 +115,7 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 				    .unverified = c->unverified,
 				    .target = c->target,
 				    .say = on_say };
-	struct fetch_now now = { 0 };
+	struct fetch_progress now = { 0 };
 	int rc;
 
 	if (c->scheme->open(&c->store, &store, err))

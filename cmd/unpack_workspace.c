@@ -81,7 +81,7 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 	const struct store_conf store = {
 		.uri = conf->uri, .env = env_variable, .http = conf->http, .model = true
 	}; /* model: URIs mean the same as for uploads */
-	struct fetch_now now = { 0 };
+	struct fetch_progress now = { 0 };
 	int rc;
 
 	if (conf->scheme->open(&conf->store, &store, err))

@@ -22,7 +22,7 @@ void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *
 		v->kind = out_terminal(STDERR_FILENO) ? VIEW_BAR : VIEW_LINES;
 }
 
-int fetchview_percent(const struct fetch_now *now)
+int fetchview_percent(const struct fetch_progress *now)
 {
 	if (now->files_unsized || !now->bytes)
 		return now->files ? (int)(now->files_done * 100 / now->files) : -1;
@@ -32,7 +32,7 @@ int fetchview_percent(const struct fetch_now *now)
 }
 
 /* Bytes a second over the last seconds (speeds[]). */
-static int64_t speed(const struct fetchview *v, const struct fetch_now *now)
+static int64_t speed(const struct fetchview *v, const struct fetch_progress *now)
 {
 	const struct speed *old =
 		&v->speeds[v->n_speeds < N_SPEEDS ? 0 : v->n_speeds % N_SPEEDS];
@@ -43,7 +43,8 @@ static int64_t speed(const struct fetchview *v, const struct fetch_now *now)
 	return (now->bytes_fetched - old->bytes) * 1000 / ms;
 }
 
-int64_t fetchview_seconds_left(const struct fetchview *v, const struct fetch_now *now)
+int64_t fetchview_seconds_left(const struct fetchview *v,
+			       const struct fetch_progress *now)
 {
 	int64_t rate = speed(v, now), left = now->bytes - now->bytes_done;
 
@@ -61,7 +62,7 @@ static void erase(struct fetchview *v)
 
 /* "450.0 MiB of 1.0 GiB (45 %), 350.0 MiB/s, 2 s to go, 3 of 10 files" */
 static const char *summary(struct arena *a, const struct fetchview *v,
-			   const struct fetch_now *now)
+			   const struct fetch_progress *now)
 {
 	int64_t left = fetchview_seconds_left(v, now);
 	int percent = fetchview_percent(now);
@@ -78,7 +79,7 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 			    to_go, now->files_done, now->files);
 }
 
-static void draw(struct fetchview *v, const struct fetch_now *now)
+static void draw(struct fetchview *v, const struct fetch_progress *now)
 {
 	cleanup_arena struct arena a = { 0 };
 	int percent = fetchview_percent(now), columns = terminal_columns(STDERR_FILENO),
@@ -114,7 +115,7 @@ static cJSON *event(const char *name)
 	return doc;
 }
 
-static cJSON *numbers(const struct fetchview *v, const struct fetch_now *now,
+static cJSON *numbers(const struct fetchview *v, const struct fetch_progress *now,
 		      const char *name)
 {
 	cJSON *doc = event(name);
@@ -135,7 +136,7 @@ static cJSON *numbers(const struct fetchview *v, const struct fetch_now *now,
 	return doc;
 }
 
-void fetchview_tick(void *ctx, const struct fetch_now *now)
+void fetchview_tick(void *ctx, const struct fetch_progress *now)
 {
 	struct fetchview *v = ctx;
 	int64_t every = v->kind == VIEW_JSON ? JSON_MS : LINE_MS;
@@ -193,7 +194,7 @@ void fetchview_say(void *ctx, const char *line)
 	fprintf(stderr, "%s\n", str_visible(&a, line, false));
 }
 
-void fetchview_end(struct fetchview *v, const struct fetch_now *now,
+void fetchview_end(struct fetchview *v, const struct fetch_progress *now,
 		   const struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -212,20 +213,20 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 	}
 }
 
-struct fetch_now fetchview_upload(const struct upload_now *now)
+struct fetch_progress fetchview_upload(const struct upload_progress *now)
 {
-	return (struct fetch_now){ .files = now->files,
-				   .files_done = now->files_done,
-				   .bytes = now->bytes,
-				   .bytes_done = now->bytes_done,
-				   .bytes_fetched = now->bytes_sent,
-				   .connections = now->connections,
-				   .ms = now->ms };
+	return (struct fetch_progress){ .files = now->files,
+					.files_done = now->files_done,
+					.bytes = now->bytes,
+					.bytes_done = now->bytes_done,
+					.bytes_fetched = now->bytes_sent,
+					.connections = now->connections,
+					.ms = now->ms };
 }
 
-void fetchview_upload_tick(void *ctx, const struct upload_now *now)
+void fetchview_upload_tick(void *ctx, const struct upload_progress *now)
 {
-	const struct fetch_now view = fetchview_upload(now);
+	const struct fetch_progress view = fetchview_upload(now);
 
 	fetchview_tick(ctx, &view);
 }

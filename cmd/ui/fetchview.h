@@ -26,19 +26,20 @@ struct fetchview {
 void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what);
 
 /* Callbacks for struct fetch_conf; ctx is the view. */
-void fetchview_tick(void *ctx, const struct fetch_now *now);
+void fetchview_tick(void *ctx, const struct fetch_progress *now);
 /* The callback for struct upload_conf, and an upload's state as that of a fetch. */
-void fetchview_upload_tick(void *ctx, const struct upload_now *now);
-struct fetch_now fetchview_upload(const struct upload_now *now);
+void fetchview_upload_tick(void *ctx, const struct upload_progress *now);
+struct fetch_progress fetchview_upload(const struct upload_progress *now);
 void fetchview_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes);
 void fetchview_say(void *ctx, const char *line);
 
 /* Erases the bar and prints the result; err NULL: success. */
-void fetchview_end(struct fetchview *v, const struct fetch_now *now,
+void fetchview_end(struct fetchview *v, const struct fetch_progress *now,
 		   const struct error *err);
 
 /* Percent (0 to 100); seconds left; -1: unknown. */
-int fetchview_percent(const struct fetch_now *now);
-int64_t fetchview_seconds_left(const struct fetchview *v, const struct fetch_now *now);
+int fetchview_percent(const struct fetch_progress *now);
+int64_t fetchview_seconds_left(const struct fetchview *v,
+			       const struct fetch_progress *now);
 
 #endif

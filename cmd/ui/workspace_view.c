@@ -51,7 +51,7 @@ void workspace_pack_report(struct workspace_pack *s)
 
 /* Upload a directory with only the archive, linked under its final name. */
 static int upload(struct workspace_pack *s, struct upload_conf *conf,
-		  struct upload_now *now, struct error *err)
+		  struct upload_progress *now, struct error *err)
 {
 	const char *folder = path_join(&s->arena, s->folder, "upload");
 	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
@@ -71,8 +71,8 @@ int workspace_pack_upload(struct workspace_pack *s, bool quiet, struct error *er
 				    .tick = fetchview_upload_tick,
 				    .say = fetchview_say,
 				    .ctx = &view };
-	struct upload_now now = { 0 };
-	struct fetch_now last;
+	struct upload_progress now = { 0 };
+	struct fetch_progress last;
 	int rc;
 
 	if (!quiet)

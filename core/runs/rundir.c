@@ -64,10 +64,10 @@ int rundir_put_fd(struct rundir *p, const char *name, int fd, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
-	struct upload_now now;
+	struct upload_progress now;
 
 	conf.blind = true;
-	conf.called = name;
+	conf.shown_name = name;
 	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
 }
 
@@ -87,7 +87,7 @@ int rundir_upload(struct rundir *p, const char *what, const char *name, struct e
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
-	struct upload_now now;
+	struct upload_progress now;
 
 	conf.connections = CONNECTIONS;
 	conf.background = conf.links = true;
@@ -270,7 +270,7 @@ int rundir_download(struct rundir *p, const char *name, const char *to,
 				   .max_bytes = !left       ? 0
 						: *left > 0 ? *left
 							    : 1 };
-	struct fetch_now now;
+	struct fetch_progress now;
 	int rc;
 
 	if (open_store(p, uri, FILES, &conf.store, err))

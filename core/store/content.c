@@ -27,7 +27,7 @@ static bool begins(const char *head, size_t len, const char *with)
 	return len >= strlen(with) && !strncasecmp(head, with, strlen(with));
 }
 
-const char *content_instead(const char *path, const void *head, size_t len)
+const char *content_unexpected(const char *path, const void *head, size_t len)
 {
 	const char *text = head;
 

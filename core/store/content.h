@@ -1,15 +1,18 @@
 /*
- * content.h - recognize what is often stored in a file's place: what a Git without LFS
- * checks out, and the page that a web server shows to who is not logged in.
+ * content.h - recognize files that are not what their names promise: Git LFS pointers, and
+ * the HTML pages that servers send to users who are not logged in.
  */
 #ifndef STORE_CONTENT_H
 #define STORE_CONTENT_H
 
 #include <stddef.h>
 
-enum { CONTENT_HEAD_BYTES = 64 }; /* of a file's beginning, which suffice */
+enum { CONTENT_HEAD_BYTES = 64 };
 
-/* What it is instead, and what to do; NULL: no such thing. `head`: how the file begins. */
-const char *content_instead(const char *path, const void *head, size_t len);
+/*
+ * What the file is instead, and what to do, as a clause; NULL: nothing unexpected. `head`:
+ * its first bytes, at most CONTENT_HEAD_BYTES of which are needed.
+ */
+const char *content_unexpected(const char *path, const void *head, size_t len);
 
 #endif

@@ -102,15 +102,15 @@ static int check_clash(const struct store_listing *l, struct error *err)
 	return 0;
 }
 
-static bool is_wanted(void *look, const char *name, bool named)
+static bool is_wanted(void *stats, const char *name, bool named)
 {
-	return filter_look(look, name, named);
+	return filter_apply(stats, name, named);
 }
 
-int fetch_list(const struct fetch_conf *c, struct filter_look *look,
+int fetch_list(const struct fetch_conf *c, struct filter_stats *stats,
 	       struct store_listing *ret, struct error *err)
 {
-	if (c->scheme->list(c->store, is_wanted, look, ret, err))
+	if (c->scheme->list(c->store, is_wanted, stats, ret, err))
 		return -1;
 	for (size_t i = 0; c->unverified && i < ret->n; i++) {
 		ret->objects[i].digest = STORE_DIGEST_NONE;
@@ -120,45 +120,45 @@ int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 }
 
 /* Report in one line what the default patterns leave out. */
-static void report_skipped(struct fetch *f, const struct filter_look *look)
+static void report_skipped(struct fetch *f, const struct filter_stats *stats)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *names[FILTER_SHOWN + 1] = { 0 };
-	size_t shown = look->n < FILTER_SHOWN ? look->n : FILTER_SHOWN;
+	size_t shown = stats->n < FILTER_SHOWN ? stats->n : FILTER_SHOWN;
 
 	for (size_t i = 0; i < shown; i++)
-		names[i] = str_visible(&arena, look->names[i], false);
-	if (look->n)
+		names[i] = str_visible(&arena, stats->names[i], false);
+	if (stats->n)
 		fetch_say(f, arena_printf(&arena,
 					  "skipped %zu file%s by default patterns: "
 					  "%.600s%s (see --allow, --ignore)",
-					  look->n, look->n == 1 ? "" : "s",
+					  stats->n, stats->n == 1 ? "" : "s",
 					  str_join(&arena, names, ", "),
-					  look->n > shown ? ", ..." : ""));
-	if (f->filter.rescued)
+					  stats->n > shown ? ", ..." : ""));
+	if (f->filter.fallback)
 		fetch_say(f,
 			  arena_printf(
 				  &arena,
 				  "no safetensors or GGUF weights: fetching %s instead",
-				  str_join(&arena, f->filter.rescued, ", ")));
+				  str_join(&arena, f->filter.fallback, ", ")));
 }
 
 /* List again if the default patterns leave a model without weights. */
 static int choose(struct fetch *f, struct error *err)
 {
-	struct filter_look look = { .filter = &f->filter };
-	int rc = fetch_list(f->conf, &look, &f->list, err);
+	struct filter_stats stats = { .filter = &f->filter };
+	int rc = fetch_list(f->conf, &stats, &f->list, err);
 
-	f->filter.rescued = rc ? NULL : filter_rescue(&look);
-	if (f->filter.rescued) {
-		filter_look_release(&look);
-		look = (struct filter_look){ .filter = &f->filter };
+	f->filter.fallback = rc ? NULL : filter_fallback(&stats);
+	if (f->filter.fallback) {
+		filter_stats_release(&stats);
+		stats = (struct filter_stats){ .filter = &f->filter };
 		store_listing_release(&f->list);
-		rc = fetch_list(f->conf, &look, &f->list, err);
+		rc = fetch_list(f->conf, &stats, &f->list, err);
 	}
 	if (!rc)
-		report_skipped(f, &look);
-	filter_look_release(&look);
+		report_skipped(f, &stats);
+	filter_stats_release(&stats);
 	return rc;
 }
 
@@ -301,7 +301,7 @@ static void *work(void *ctx)
 	struct piece *p;
 	enum task task;
 
-	while ((task = plan_take(f, &file, &p)) != TASK_END) {
+	while ((task = plan_next_task(f, &file, &p)) != TASK_END) {
 		struct error err = { 0 };
 		bool there = false;
 
@@ -317,7 +317,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Surplus workers wait in plan_take(). */
+/* Surplus workers wait in plan_next_task(). */
 static void set_workers(struct fetch *f, unsigned want)
 {
 	struct error err = { 0 };
@@ -380,9 +380,9 @@ static bool is_over(struct fetch *f)
 	return over;
 }
 
-static void fill_now(const struct fetch *f, struct fetch_now *now)
+static void fill_now(const struct fetch *f, struct fetch_progress *now)
 {
-	*now = (struct fetch_now){
+	*now = (struct fetch_progress){
 		.files = f->list.n,
 		.files_done = __atomic_load_n(&f->files_done, __ATOMIC_RELAXED),
 		.bytes = fetch_count_of(&f->bytes),
@@ -406,7 +406,7 @@ static void watch(struct fetch *f, unsigned max)
 {
 	struct pace pace = { .begin_ms = clock_ms() - f->begin_ms };
 	struct cpu_wait cpu_wait = { 0 };
-	struct fetch_now now;
+	struct fetch_progress now;
 
 	for (unsigned tick = 1, want; !is_over(f); tick++) {
 		wait_tick(f);
@@ -427,7 +427,7 @@ static void work_all(struct fetch *f)
 	unsigned max = max_connections(f->conf->connections);
 
 	if (f->n_left)
-		set_workers(f, max < FEW ? max : FEW);
+		set_workers(f, max < FIRST_CONNECTIONS ? max : FIRST_CONNECTIONS);
 	watch(f, max);
 	for (unsigned i = 0; i < f->n_threads; i++)
 		pthread_join(f->threads[i], NULL);
@@ -533,8 +533,8 @@ static const char *source_of(const struct fetch *f, struct arena *arena)
 	const struct fetch_conf *c = f->conf;
 	cleanup_buf struct buf out = { .max = 64 * 1024 };
 
-	buf_adds(&out, c->scheme->place ? c->scheme->place(c->store, arena)
-					: uri_shown(arena, c->uri));
+	buf_adds(&out, c->scheme->base_uri ? c->scheme->base_uri(c->store, arena)
+					   : uri_shown(arena, c->uri));
 	add_patterns(&out, "allow", c->filter ? c->filter->allow : NULL);
 	add_patterns(&out, "ignore", c->filter ? c->filter->ignore : NULL);
 	return arena_strdup(arena,
@@ -564,7 +564,8 @@ static int fetch_all(struct fetch *f, struct error *err)
 	return rc;
 }
 
-int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error *err)
+int fetch_run(const struct fetch_conf *conf, struct fetch_progress *ret,
+	      struct error *err)
 {
 	struct fetch *f = xcalloc(1, sizeof(*f));
 	int rc;

@@ -37,7 +37,7 @@ enum fetch_event {
 extern const char *const fetch_event_words[FETCH_EVENTS];
 
 /* Progress. */
-struct fetch_now {
+struct fetch_progress {
 	size_t files, files_done;
 	int64_t bytes;         /* of the files whose size is known */
 	int64_t bytes_done;    /* of those: present, resumed, fetched */
@@ -70,7 +70,7 @@ struct fetch_conf {
 	bool allow_empty;        /* an empty listing is not an error */
 	int64_t max_bytes;       /* of all files, as listed: more is ERR_LIMIT; 0: any */
 	/* Ten times per second, from the calling thread; each may be NULL. */
-	void (*tick)(void *ctx, const struct fetch_now *now);
+	void (*tick)(void *ctx, const struct fetch_progress *now);
 	/* From any thread, one at a time. */
 	void (*file)(void *ctx, enum fetch_event event, const char *path, int64_t bytes);
 	void (*say)(void *ctx, const char *line);
@@ -82,7 +82,7 @@ struct fetch_conf {
  * kept), ERR_NOT_FOUND, ERR_DENIED, ERR_CONFLICT (it keeps changing), ERR_FORMAT (wrong
  * digest, twice), ERR_IO (network; disk full, err->code ENOSPC), ...
  */
-MUST_CHECK int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret,
+MUST_CHECK int fetch_run(const struct fetch_conf *conf, struct fetch_progress *ret,
 			 struct error *err);
 
 #endif

@@ -76,9 +76,9 @@ static void identify(const struct fetch *f, const struct file *file,
 }
 
 /* The validator and size that an earlier run received, if the listing has none. */
-static void read_note(struct fetch *f, struct file *file)
+static void read_validator(struct fetch *f, struct file *file)
 {
-	int fd = openat(f->target.state, file->note,
+	int fd = openat(f->target.state, file->validator_file,
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	cleanup_buf struct buf text = { .max = 4096 };
 	char *blank;
@@ -86,7 +86,7 @@ static void read_note(struct fetch *f, struct file *file)
 
 	if (fd < 0)
 		return;
-	if (!file_read_fd(&text, fd, file->note, IGNORED) && text.len &&
+	if (!file_read_fd(&text, fd, file->validator_file, IGNORED) && text.len &&
 	    (blank = strchr((char *)text.data, ' '))) {
 		*blank = 0;
 		if (!str_int(&size, (char *)text.data, 0, STORE_MAX_SIZE, IGNORED) &&
@@ -102,17 +102,18 @@ static void read_note(struct fetch *f, struct file *file)
 	close(fd);
 }
 
-static void note_etag(struct fetch *f, struct file *file)
+static void save_validator(struct fetch *f, struct file *file)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *text = arena_printf(&arena, "%lld %s", (long long)file->o.size,
 					file->etag ? file->etag : "-");
-	int fd = openat(f->target.state, file->note,
+	int fd = openat(f->target.state, file->validator_file,
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	/* without it the next run starts over */
-	if (fd >= 0 && file_write_fd(fd, text, strlen(text), file->note, IGNORED))
-		unlinkat(f->target.state, file->note, 0);
+	if (fd >= 0 &&
+	    file_write_fd(fd, text, strlen(text), file->validator_file, IGNORED))
+		unlinkat(f->target.state, file->validator_file, 0);
 	if (fd >= 0)
 		close(fd);
 }
@@ -188,7 +189,7 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 }
 
 /* Find the ranges that are present; `left` becomes the rest. */
-static void look_back(struct fetch *f, struct file *file)
+static void read_journal(struct fetch *f, struct file *file)
 {
 	cleanup_buf struct buf journal = { .max = JOURNAL_MAX };
 	int fd = openat(f->target.state, file->journal,
@@ -207,7 +208,7 @@ static void look_back(struct fetch *f, struct file *file)
 					  O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 }
 
-bool file_is_named(const struct file *file)
+bool file_is_identified(const struct file *file)
 {
 	return (file->o.digest != STORE_DIGEST_NONE && file->o.sum) || file->etag;
 }
@@ -284,16 +285,16 @@ int file_begin(struct fetch *f, struct file *file, bool *ret_present, struct err
 		return 0;
 	target_name(&f->target, file->part, file->o.path, "part");
 	target_name(&f->target, file->journal, file->o.path, "journal");
-	target_name(&f->target, file->note, file->o.path, "note");
+	target_name(&f->target, file->validator_file, file->o.path, "note");
 	file->etag = file->o.etag;
 	if (open_part(f, file, err))
 		return -1;
 	if (!file->etag)
-		read_note(f, file);
+		read_validator(f, file);
 	if (!file->verify)
 		file->verify = verify_new(&file->o);
-	if (file_is_named(file)) /* otherwise it may have changed */
-		look_back(f, file);
+	if (file_is_identified(file)) /* otherwise it may have changed */
+		read_journal(f, file);
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
 	if (!file->written) {
@@ -316,7 +317,7 @@ static void drop_journal(struct fetch *f, struct file *file)
 		close(file->journal_fd);
 	file->journal_fd = -1;
 	unlinkat(f->target.state, file->journal, 0);
-	unlinkat(f->target.state, file->note, 0);
+	unlinkat(f->target.state, file->validator_file, 0);
 }
 
 int file_reset(struct fetch *f, struct file *file, struct error *err)
@@ -365,7 +366,7 @@ static int journal_of(struct fetch *f, struct file *file)
 		open_journal(f, file);
 		if (f->list.objects[file->index].size < 0 ||
 		    (!file->o.etag && file->etag))
-			note_etag(f, file);
+			save_validator(f, file);
 	}
 	fd = file->journal_fd;
 	pthread_mutex_unlock(&f->lock);
@@ -416,7 +417,7 @@ static void report_unexpected(struct fetch *f, struct file *file)
 	char head[CONTENT_HEAD_BYTES];
 	ssize_t n = pread(file->fd, head, sizeof(head), 0);
 	const char *instead =
-		n > 0 ? content_instead(file->o.path, head, (size_t)n) : NULL;
+		n > 0 ? content_unexpected(file->o.path, head, (size_t)n) : NULL;
 
 	if (instead &&
 	    __atomic_fetch_add(&f->unexpected, 1, __ATOMIC_RELAXED) < MAX_UNEXPECTED)
@@ -467,10 +468,11 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 	if (file->unchanged)
 		return keep_local(f, file, err);
 	*ret_wrong = file->verify && !verify_end(file->verify);
-	if (*ret_wrong && scheme->doubt && !verify_is_authoritative(&file->o)) {
+	if (*ret_wrong && scheme->correct_sum && !verify_is_authoritative(&file->o)) {
 		int right = 0;
 
-		if (scheme->doubt(f->conf->store, &file->o, &file->arena, &other, err))
+		if (scheme->correct_sum(f->conf->store, &file->o, &file->arena, &other,
+					err))
 			return -1;
 		if (other.digest != file->o.digest || !str_eq(other.sum, file->o.sum) ||
 		    other.part_size != file->o.part_size) {

@@ -20,7 +20,7 @@ struct file {
 	struct store_object o;
 	struct arena arena; /* for what o, etag and redirected_to point to */
 	char part[TARGET_NAME_SIZE + 16], journal[TARGET_NAME_SIZE + 16];
-	char note[TARGET_NAME_SIZE + 16];
+	char validator_file[TARGET_NAME_SIZE + 16]; /* its size and etag, for resuming */
 	int fd, journal_fd;
 	bool check_local; /* a local file has that size: does its digest match? */
 	bool busy;        /* a worker starts, resets or finishes it */
@@ -50,7 +50,7 @@ MUST_CHECK int file_begin(struct fetch *f, struct file *file, bool *ret_present,
 MUST_CHECK int file_reset(struct fetch *f, struct file *file, struct error *err);
 MUST_CHECK int file_reserve(struct fetch *f, struct file *file, struct error *err);
 /* Are its contents identified, by a digest, an ETag or Last-Modified? */
-bool file_is_named(const struct file *file);
+bool file_is_identified(const struct file *file);
 bool file_has_sums(const struct fetch *f, const struct file *file); /* its journal */
 void file_record(struct fetch *f, struct piece *p);                 /* into the journal */
 /* Hash [file->hashed, to), which must be written. */

@@ -25,7 +25,7 @@ enum {
 	CHUNK = 256 * 1024,     /* bytes that are read at once */
 	PIECE_MIN = 1 << 20,    /* of a file that is more than one */
 	PIECE_MAX = 16 << 20,
-	FEW = 4,             /* connections at first */
+	FIRST_CONNECTIONS = 4,
 	HASH_STEP = 4 << 20, /* bytes hashed between checks */
 	BACKLOG = 64 << 20,  /* bytes of a file that may wait for hashing, in memory */
 	IDLE_MS = 30 * 1000,
@@ -33,10 +33,10 @@ enum {
 };
 
 enum outcome {
-	PIECE_OK,      /* the rest goes back to the plan */
-	PIECE_NOW,     /* the same, no failure: at once */
-	PIECE_AGAIN,   /* retry after a pause; err says why */
-	PIECE_CHANGED, /* the file must start over */
+	PIECE_OK,        /* the rest goes back to the plan */
+	PIECE_RETRY_NOW, /* the same, and no failed try */
+	PIECE_RETRY,     /* after a pause; err says why */
+	PIECE_CHANGED,   /* the file must start over */
 	PIECE_FATAL
 };
 
@@ -71,7 +71,7 @@ struct fetch {
 	const struct fetch_conf *conf;
 	struct target target;
 	struct ledger ledger;
-	struct filter filter; /* conf's, plus filter_rescue()'s */
+	struct filter filter; /* conf's, plus filter_fallback()'s */
 	struct store_listing list;
 	struct prior {
 		bool check, present;
@@ -115,7 +115,8 @@ static inline int64_t fetch_count_of(const int64_t *n)
 
 /* fetch_plan.c: call without the lock */
 enum task { TASK_END, TASK_BEGIN, TASK_PIECE };
-enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_piece);
+enum task plan_next_task(struct fetch *f, struct file **ret_file,
+			 struct piece **ret_piece);
 void plan_started(struct fetch *f, struct file *file, bool there);
 void plan_piece_end(struct fetch *f, struct piece *p, struct error *err);
 void plan_fail(struct fetch *f, const char *path, const struct error *err);
@@ -129,7 +130,7 @@ MUST_CHECK int plan_size_known(struct fetch *f, struct file *file, int64_t size,
 void piece_run(struct fetch *f, struct piece *p, struct error *err);
 
 /* The listing, filtered; without digests if unverified. */
-MUST_CHECK int fetch_list(const struct fetch_conf *c, struct filter_look *look,
+MUST_CHECK int fetch_list(const struct fetch_conf *c, struct filter_stats *stats,
 			  struct store_listing *ret, struct error *err);
 void fetch_report(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
 void fetch_say(struct fetch *f, const char *line);

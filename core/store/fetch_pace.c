@@ -3,26 +3,26 @@
 
 enum {
 	FAST = 100 << 20,   /* bytes/s of one connection that make more unnecessary */
-	JUDGED = 100 << 20, /* bytes/s of all: below it more connections do no harm */
+	ENOUGH = 100 << 20, /* bytes/s of all: below it more connections do no harm */
 	WINDOW_MS = 200,    /* for measuring a rate */
-	SETTLE_MS = 300,    /* new connections need a while */
+	WARM_UP_MS = 300,   /* new connections need a while */
 	SILENCE_MS = 1000,  /* to wait for the first byte before deciding */
 	PAUSE_MS = 1000,
 	MAX_PAUSE_MS = 30000,
 };
 
 /* Doubling the connections must increase the rate by at least a third. */
-static bool has_paid(const struct pace *p, int64_t rate)
+static bool has_helped(const struct pace *p, int64_t rate)
 {
-	return p->before < JUDGED || rate >= p->before + p->before / 3;
+	return p->before < ENOUGH || rate >= p->before + p->before / 3;
 }
 
-static unsigned judge(struct pace *p, unsigned now, int64_t rate)
+static unsigned evaluate(struct pace *p, unsigned now, int64_t rate)
 {
 	unsigned from = p->from;
 
 	p->from = 0;
-	if (has_paid(p, rate)) {
+	if (has_helped(p, rate)) {
 		p->pause_ms = 0;
 		return now;
 	}
@@ -47,9 +47,9 @@ static unsigned try_more(struct pace *p, unsigned now, unsigned max, int64_t rat
 		return now;
 	p->before = rate;
 	p->from = now;
-	p->settling = rate >= JUDGED;
-	if (p->settling)
-		p->due_ms = p->ms + SETTLE_MS;
+	p->warming_up = rate >= ENOUGH;
+	if (p->warming_up)
+		p->due_ms = p->ms + WARM_UP_MS;
 	return 2 * now < max ? 2 * now : max;
 }
 
@@ -64,11 +64,11 @@ unsigned pace_adjust(struct pace *p, unsigned now, unsigned max, int64_t bytes,
 		return now;
 	rate = (bytes - p->bytes) * 1000 / (ms > p->ms ? ms - p->ms : 1);
 	measure(p, bytes, ms);
-	if (p->settling) {
-		p->settling = false;
+	if (p->warming_up) {
+		p->warming_up = false;
 		return now;
 	}
 	if (p->from)
-		now = judge(p, now, rate);
+		now = evaluate(p, now, rate);
 	return try_more(p, now, max, rate);
 }

@@ -20,7 +20,7 @@ struct pace {
 	int64_t pause_ms;  /* after the last unsuccessful try */
 	int64_t before;    /* bytes per second before the last doubling */
 	unsigned from;     /* and the number then; 0: evaluated */
-	bool settling;
+	bool warming_up;
 };
 
 /*

@@ -138,7 +138,7 @@ static void begin_verify(struct piece *p)
 static int broken(struct piece *p, struct error *err, const char *what)
 {
 	error_set(err, ERR_FORMAT, "invalid response: %s", what);
-	return stop_with(p, PIECE_AGAIN);
+	return stop_with(p, PIECE_RETRY);
 }
 
 static int check_range(struct piece *p, struct error *err)
@@ -164,7 +164,7 @@ static int check_whole(struct piece *p, struct error *err)
 		return 0;
 	if (!plan_claim_all(p->fetch, p)) {
 		error_set(err, ERR_UNSUPPORTED, "the server does not support ranges");
-		return stop_with(p, PIECE_NOW);
+		return stop_with(p, PIECE_RETRY_NOW);
 	}
 	p->skip = p->pos;
 	return 0;
@@ -192,7 +192,7 @@ static int check_head(struct piece *p, struct error *err)
 		p->f->unchanged = true;
 		p->end = p->pos;
 		error_set(err, ERR_STOPPED, "unchanged");
-		return stop_with(p, PIECE_NOW);
+		return stop_with(p, PIECE_RETRY_NOW);
 	}
 	if (p->reply.encoded && !p->fetch->conf->scheme->as_stored)
 		return broken(p, err, "unexpected Content-Encoding");
@@ -207,14 +207,14 @@ static int check_head(struct piece *p, struct error *err)
 }
 
 /* A response without ranges continues past the piece: it has all its bytes. */
-static int take_last(struct piece *p, const char *bytes, struct error *err)
+static int finish_response(struct piece *p, const char *bytes, struct error *err)
 {
 	if (p->reply.status != 200 || p->end >= p->f->o.size)
 		return broken(p, err, "more bytes than requested");
 	if (p->pos < p->end && put_bytes(p, bytes, (size_t)(p->end - p->pos), err))
 		return -1;
 	error_set(err, ERR_STOPPED, "received completely");
-	return stop_with(p, PIECE_NOW);
+	return stop_with(p, PIECE_RETRY_NOW);
 }
 
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
@@ -228,14 +228,14 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	if (__atomic_load_n(&p->f->restart, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&p->cancel, __ATOMIC_RELAXED)) {
 		error_set(err, ERR_STOPPED, "stopped");
-		return stop_with(p, PIECE_NOW);
+		return stop_with(p, PIECE_RETRY_NOW);
 	}
 	pass = p->skip < (int64_t)len ? p->skip : (int64_t)len;
 	p->skip -= pass;
 	bytes += pass;
 	len -= (size_t)pass;
 	if ((int64_t)len > p->end - p->pos)
-		return take_last(p, bytes, err);
+		return finish_response(p, bytes, err);
 	return len ? put_bytes(p, bytes, len, err) : 0;
 }
 
@@ -245,7 +245,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	struct piece *p = ctx;
 
 	if (reply_header(&p->reply, &p->arena, status, name, value, err))
-		return stop_with(p, PIECE_AGAIN);
+		return stop_with(p, PIECE_RETRY);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 		return 0;
 	if (f->conf->scheme->locate(f->conf->store, &file->o, refused, &p->arena, &call,
 				    err))
-		return stop_with(p, retry_error(err) ? PIECE_AGAIN : PIECE_FATAL);
+		return stop_with(p, retry_error(err) ? PIECE_RETRY : PIECE_FATAL);
 	*headers = call.headers;
 	if (!r->at.url)
 		r->at.url = call.url;
@@ -363,7 +363,7 @@ static void refused(struct fetch *f, struct piece *p, const struct http_response
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (again)
-		p->outcome = PIECE_NOW;
+		p->outcome = PIECE_RETRY_NOW;
 	else
 		explain(f, p, r, err);
 }
@@ -383,7 +383,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 	} else if (retry_status(r->status)) {
 		retry_fail(err, r->status);
 		p->pause_ms = r->retry_after_ms;
-		p->outcome = PIECE_AGAIN;
+		p->outcome = PIECE_RETRY;
 	} else if (reply_refuses(r->status) || p->known_redirect) {
 		refused(f, p, r, err);
 	} else {
@@ -404,7 +404,7 @@ static void good_response(struct fetch *f, struct piece *p, const struct request
 		begin_verify(p);
 	} else if (p->pos < p->end && p->pos == p->from) {
 		error_set(err, ERR_IO, "no data received");
-		p->outcome = PIECE_AGAIN;
+		p->outcome = PIECE_RETRY;
 	}
 }
 
@@ -412,7 +412,7 @@ static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 {
 	if (p->stalled && err->kind == ERR_STOPPED && !stop_requested()) {
 		error_set(err, ERR_TIMEOUT, "the transfer stalled");
-		p->outcome = PIECE_AGAIN;
+		p->outcome = PIECE_RETRY;
 	}
 	if (p->outcome != PIECE_OK)
 		return;
@@ -420,9 +420,9 @@ static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 		p->outcome =
 			stop_requested() || __atomic_load_n(&f->failed, __ATOMIC_RELAXED)
 				? PIECE_FATAL
-				: PIECE_NOW;
+				: PIECE_RETRY_NOW;
 	else
-		p->outcome = retry_error(err) ? PIECE_AGAIN : PIECE_FATAL;
+		p->outcome = retry_error(err) ? PIECE_RETRY : PIECE_FATAL;
 }
 
 /* False: redirected to r->at. */
@@ -497,7 +497,7 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 
 		if (stop_requested() || __atomic_load_n(&p->cancel, __ATOMIC_RELAXED)) {
 			error_set(err, ERR_STOPPED, "stopped");
-			p->outcome = PIECE_NOW;
+			p->outcome = PIECE_RETRY_NOW;
 		} else if (n < 0) {
 			error_errno(err, errno, "%s", path);
 			p->outcome = PIECE_FATAL;
@@ -512,7 +512,7 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 }
 
 /* A piece's speed and latency determine the size of the next one. */
-static void learn(struct fetch *f, const struct piece *p)
+static void adjust_piece_size(struct fetch *f, const struct piece *p)
 {
 	int64_t now = clock_ms(), wait = p->first_ms - p->began_ms;
 	int64_t took = now - p->first_ms, rate;
@@ -537,5 +537,5 @@ void piece_run(struct fetch *f, struct piece *p, struct error *err)
 		run_http(f, p, err);
 	if (p->outcome != PIECE_CHANGED)
 		file_record(f, p);
-	learn(f, p);
+	adjust_piece_size(f, p);
 }

@@ -150,7 +150,8 @@ static struct file *least_busy(const struct fetch *f, int64_t now, int64_t *unti
 	return ret;
 }
 
-enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_piece)
+enum task plan_next_task(struct fetch *f, struct file **ret_file,
+			 struct piece **ret_piece)
 {
 	enum task task = TASK_END;
 
@@ -262,13 +263,13 @@ static bool may_restart(struct fetch *f, struct file *file, const char *why)
 static void list_again(struct fetch *f, struct file *file)
 {
 	const struct fetch_conf *c = f->conf;
-	struct filter_look look = { .filter = &f->filter };
+	struct filter_stats stats = { .filter = &f->filter };
 	struct store_listing list = { 0 };
 
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE && file->o.size < 0)
 		return;
 	pthread_mutex_lock(&f->listing);
-	if (!fetch_list(c, &look, &list, IGNORED))
+	if (!fetch_list(c, &stats, &list, IGNORED))
 		for (size_t i = 0; i < list.n; i++) {
 			const struct store_object *o = &list.objects[i];
 
@@ -279,7 +280,7 @@ static void list_again(struct fetch *f, struct file *file)
 			file->o = store_object_copy(&file->arena, o);
 		}
 	store_listing_release(&list);
-	filter_look_release(&look);
+	filter_stats_release(&stats);
 	pthread_mutex_unlock(&f->listing);
 }
 
@@ -416,8 +417,8 @@ static void give_back(struct file *file, int64_t from, int64_t to)
 	}
 }
 
-static void try_again(struct fetch *f, struct file *file, const struct piece *p,
-		      struct error *err)
+static void retry_later(struct fetch *f, struct file *file, const struct piece *p,
+			struct error *err)
 {
 	int tries = f->conf->tries < 0 ? RETRY_TRIES : f->conf->tries;
 	int64_t now = clock_ms(), until;
@@ -445,21 +446,21 @@ static void try_again(struct fetch *f, struct file *file, const struct piece *p,
 		f->pause_until = until;
 }
 
-static void judge(struct fetch *f, struct piece *p, struct error *err)
+static void handle_outcome(struct fetch *f, struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
 
-	bool named = file_is_named(file);
+	bool named = file_is_identified(file);
 
 	if (named &&
 	    (p->pos - p->from >= PROGRESS || (p->pos == p->end && p->pos > p->from)))
 		file->tried = file->refused = 0;
 	switch (p->outcome) {
 	case PIECE_OK:
-	case PIECE_NOW:
+	case PIECE_RETRY_NOW:
 		break;
-	case PIECE_AGAIN:
-		try_again(f, file, p, err);
+	case PIECE_RETRY:
+		retry_later(f, file, p, err);
 		/* the file may have changed since, undetected */
 		file->restart |= !named && fetch_count_of(&file->written) > 0;
 		break;
@@ -500,8 +501,8 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 		give_back(file, p->pos, p->end);
 	if (p->hashes)
 		file->hashing = false;
-	judge(f, p, err);
-	if (p->outcome == PIECE_AGAIN) {
+	handle_outcome(f, p, err);
+	if (p->outcome == PIECE_RETRY) {
 		seconds = pause_to_report(f, file);
 		path = arena_strdup(&arena, file->o.path); /* the file may end below */
 	}

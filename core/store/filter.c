@@ -119,14 +119,14 @@ static bool any_fits(const char *const *patterns, const char *name)
 
 bool filter_wants(const struct filter *f, const char *name, bool named)
 {
-	bool needed = named || any_fits(f->rescued, name);
+	bool needed = named || any_fits(f->fallback, name);
 
 	if (f->allow && !(needed && !f->allow_given) && !any_fits(f->allow, name))
 		return false;
 	return (needed && !f->ignore_given) || !any_fits(f->ignore, name);
 }
 
-static const char *const usual[] = { "*.safetensors", "*.gguf", NULL };
+static const char *const preferred[] = { "*.safetensors", "*.gguf", NULL };
 /* Weight formats that the defaults exclude, the best first. */
 static const char *const formats[FILTER_FORMATS][5] = {
 	{ "*.bin", "*.pt", "*.pth", "*.ckpt", NULL },
@@ -135,7 +135,7 @@ static const char *const formats[FILTER_FORMATS][5] = {
 	{ "*.onnx", NULL },
 };
 
-static bool left_by_default(const struct filter *f, const char *name)
+static bool excluded_by_default(const struct filter *f, const char *name)
 {
 	struct filter given = { .allow = f->allow_given ? f->allow : NULL,
 				.ignore = f->ignore_given ? f->ignore : NULL };
@@ -143,37 +143,37 @@ static bool left_by_default(const struct filter *f, const char *name)
 	return filter_wants(&given, name, false);
 }
 
-bool filter_look(struct filter_look *look, const char *name, bool named)
+bool filter_apply(struct filter_stats *stats, const char *name, bool named)
 {
-	const struct filter *f = look->filter;
+	const struct filter *f = stats->filter;
 	bool wanted = filter_wants(f, name, named);
 
-	look->weights |= wanted && any_fits(usual, name);
+	stats->weights |= wanted && any_fits(preferred, name);
 	for (size_t i = 0; i < FILTER_FORMATS; i++) {
 		if (!any_fits(formats[i], name))
 			continue;
-		look->weights |= wanted;
-		look->missed[i] |= !wanted && left_by_default(f, name);
+		stats->weights |= wanted;
+		stats->missed[i] |= !wanted && excluded_by_default(f, name);
 	}
-	if (!wanted && left_by_default(f, name)) {
-		if (look->n < FILTER_SHOWN)
-			look->names[look->n] = arena_strdup(&look->arena, name);
-		look->n++;
+	if (!wanted && excluded_by_default(f, name)) {
+		if (stats->n < FILTER_SHOWN)
+			stats->names[stats->n] = arena_strdup(&stats->arena, name);
+		stats->n++;
 	}
 	return wanted;
 }
 
-const char *const *filter_rescue(const struct filter_look *look)
+const char *const *filter_fallback(const struct filter_stats *stats)
 {
-	if (!look->filter->has_weights || look->weights)
+	if (!stats->filter->has_weights || stats->weights)
 		return NULL;
 	for (size_t i = 0; i < FILTER_FORMATS; i++)
-		if (look->missed[i])
+		if (stats->missed[i])
 			return formats[i];
 	return NULL;
 }
 
-void filter_look_release(struct filter_look *look)
+void filter_stats_release(struct filter_stats *stats)
 {
-	arena_clear(&look->arena);
+	arena_clear(&stats->arena);
 }

@@ -21,8 +21,8 @@
 struct filter {
 	const char *const *allow, *const *ignore; /* end with NULL; NULL: none */
 	bool allow_given, ignore_given;           /* set explicitly; else defaults */
-	bool has_weights;                         /* a model: see filter_look() */
-	const char *const *rescued;               /* kept despite defaults; or NULL */
+	bool has_weights;                         /* a model: see filter_fallback() */
+	const char *const *fallback;              /* kept despite defaults; or NULL */
 };
 
 /* "*.bin, *.pt" as a list: items are trimmed, empty ones dropped. NULL: no list. */
@@ -31,24 +31,24 @@ const char *const *filter_list(struct arena *arena, const char *text);
 /* `named`: the URI names this file, so no default leaves it out. */
 bool filter_wants(const struct filter *f, const char *name, bool named);
 
-/* Statistics of filtering a listing. */
+/* What the filter did to a listing. */
 enum { FILTER_SHOWN = 3, FILTER_FORMATS = 4 };
-struct filter_look {
+struct filter_stats {
 	const struct filter *filter;
 	struct arena arena;
-	size_t n;                        /* left out by defaults alone */
+	size_t n;                        /* names that only the defaults exclude */
 	const char *names[FILTER_SHOWN]; /* the first of them */
-	bool missed[FILTER_FORMATS];     /* weights of that format that were left out */
-	bool weights;                    /* some were not */
+	bool missed[FILTER_FORMATS];     /* weights of that format were excluded */
+	bool weights;                    /* some weights were not */
 };
-/* As scheme->list's `wanted`: filter_wants(), and record what it did. */
-bool filter_look(struct filter_look *look, const char *name, bool named);
+/* filter_wants(), counted in *stats; for scheme->list's `wanted`. */
+bool filter_apply(struct filter_stats *stats, const char *name, bool named);
 /*
- * If all of a model's weights were left out: the best format to keep. NULL: some remain,
- * or there are none.
+ * If the defaults excluded all of a model's weights: the patterns of the best format, for
+ * filter.fallback. NULL: some weights remain, or there are none.
  */
-const char *const *filter_rescue(const struct filter_look *look);
-void filter_look_release(struct filter_look *look);
+const char *const *filter_fallback(const struct filter_stats *stats);
+void filter_stats_release(struct filter_stats *stats);
 
 bool filter_fnmatch(const char *pattern, const char *name);
 

@@ -227,7 +227,7 @@ static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 	return arena_strdup(arena, (const char *)text.data);
 }
 
-static int add_item(struct gathering *g, const cJSON *item, const char *name,
+static int add_item(struct bucket_listing *g, const cJSON *item, const char *name,
 		    const char *path, struct error *err)
 {
 	struct arena *arena = &g->to->arena;
@@ -248,7 +248,7 @@ static int add_item(struct gathering *g, const cJSON *item, const char *name,
 	return store_listing_add(g->to, &o, err);
 }
 
-static int take_page(struct gathering *g, const char *prefix, const cJSON *page,
+static int take_page(struct bucket_listing *g, const char *prefix, const cJSON *page,
 		     struct error *err)
 {
 	const cJSON *item;
@@ -260,14 +260,14 @@ static int take_page(struct gathering *g, const char *prefix, const cJSON *page,
 			return error_set(err, ERR_FORMAT, "gs: object without a name");
 		if (store_check_prefix(name, prefix, err))
 			return -1;
-		if (gathering_takes(g, name) &&
-		    add_item(g, item, name, gathering_path(g, name), err))
+		if (bucket_listing_wants(g, name) &&
+		    add_item(g, item, name, bucket_listing_path(g, name), err))
 			return -1;
 	}
 	return 0;
 }
 
-static int list_below(struct store *s, const char *prefix, struct gathering *g,
+static int list_below(struct store *s, const char *prefix, struct bucket_listing *g,
 		      struct error *err)
 {
 	cleanup_free char *token = NULL;
@@ -298,7 +298,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 	return error_set(err, ERR_FORMAT, "gs://%s: endless listing", s->bucket);
 }
 
-static int list_object(struct store *s, const char *name, struct gathering *g,
+static int list_object(struct store *s, const char *name, struct bucket_listing *g,
 		       struct error *err)
 {
 	static const struct sigv4_pair query[] = { { "fields", FIELDS }, { NULL, NULL } };
@@ -312,7 +312,7 @@ static int list_object(struct store *s, const char *name, struct gathering *g,
 	return add_item(g, item, name, slash ? slash + 1 : name, err);
 }
 
-static int gather(struct store *s, struct gathering *g, struct error *err)
+static int gather(struct store *s, struct bucket_listing *g, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct error refusal = { 0 };
@@ -336,7 +336,7 @@ static int gs_list(struct store *s,
 		   struct store_listing *ret, struct error *err)
 {
 	struct store_listing l = { 0 };
-	struct gathering g = { .to = &l, .wanted = wanted, .ctx = ctx };
+	struct bucket_listing g = { .to = &l, .wanted = wanted, .ctx = ctx };
 
 	if (s->s3)
 		return scheme_s3.list(s->s3, wanted, ctx, ret, err);
@@ -366,10 +366,11 @@ static int gs_locate(struct store *s, const struct store_object *o, int status,
 			 ret, err);
 }
 
-static int gs_doubt(struct store *s, const struct store_object *o, struct arena *arena,
-		    struct store_object *ret, struct error *err)
+static int gs_correct_sum(struct store *s, const struct store_object *o,
+			  struct arena *arena, struct store_object *ret,
+			  struct error *err)
 {
-	return s->s3 ? scheme_s3.doubt(s->s3, o, arena, ret, err) : 0;
+	return s->s3 ? scheme_s3.correct_sum(s->s3, o, arena, ret, err) : 0;
 }
 
 static int gs_explain(struct store *s, const struct store_object *o, int status,
@@ -396,7 +397,7 @@ const struct scheme scheme_gs = {
 	.open = gs_open,
 	.list = gs_list,
 	.locate = gs_locate,
-	.doubt = gs_doubt,
+	.correct_sum = gs_correct_sum,
 	.explain = gs_explain,
 	.put = s3_upload,
 	.remove = gs_remove,

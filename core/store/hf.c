@@ -285,7 +285,7 @@ static int explain(struct store *s, const struct store_object *o, int status,
 	if (status != 401 && status != 403 && status != 404)
 		return hf_hub_refused(&s->hub, &s->repo, status, "", "", err);
 	if (locate(s, o, status, &arena, &call, err) ||
-	    hf_hub_admits(&s->hub, &s->repo, call.url, err))
+	    hf_hub_check_access(&s->hub, &s->repo, call.url, err))
 		return -1;
 	error_set(err, ERR_DENIED,
 		  "%s grants access to this file, but the host it redirects to returns "
@@ -295,7 +295,7 @@ static int explain(struct store *s, const struct store_object *o, int status,
 	return -1;
 }
 
-static const char *place(struct store *s, struct arena *arena)
+static const char *base_uri(struct store *s, struct arena *arena)
 {
 	return arena_printf(arena, "%s/%s", hf_repo_page(arena, &s->hub, &s->repo),
 			    s->repo.folder);
@@ -308,7 +308,7 @@ const struct scheme scheme_hf = {
 	.list = list,
 	.locate = locate,
 	.explain = explain,
-	.place = place,
+	.base_uri = base_uri,
 	.close = close_store,
 	.put = hf_put,
 };

@@ -336,8 +336,8 @@ static struct http_request request_of(const struct hf_hub *hub, struct answer *a
 				      .ctx = a };
 }
 
-int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,
-		  struct error *err)
+int hf_hub_check_access(const struct hf_hub *hub, const struct hf_repo *repo,
+			const char *url, struct error *err)
 {
 	cleanup_http_response struct http_response r = { 0 };
 	cleanup_arena struct arena arena = { 0 };

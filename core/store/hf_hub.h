@@ -46,8 +46,8 @@ MUST_CHECK int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub,
  * After a failed download, ask the hub (HEAD) whether it grants access. 0: it does, so
  * the host that it redirects to failed; -1: err has the hub's refusal.
  */
-MUST_CHECK int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo,
-			     const char *url, struct error *err);
+MUST_CHECK int hf_hub_check_access(const struct hf_hub *hub, const struct hf_repo *repo,
+				   const char *url, struct error *err);
 
 /*
  * The error for a status of the hub. `code`: X-Error-Code, or ""; `message`:

@@ -228,8 +228,8 @@ static enum next failed_status(struct attempt *a, const struct http_response *r,
 	return explain(a, r, err);
 }
 
-static enum next judge(struct attempt *a, const struct http_response *r,
-		       struct error *err)
+static enum next handle_response(struct attempt *a, const struct http_response *r,
+				 struct error *err)
 {
 	struct range_piece *p = a->p;
 
@@ -268,7 +268,7 @@ static enum next send(struct attempt *a, const char *const *headers, struct erro
 		if (redirect_follow(&a->at, &r, &again, err))
 			return FATAL;
 		if (!again)
-			return judge(a, &r, err);
+			return handle_response(a, &r, err);
 	}
 	return FATAL;
 }

@@ -5,7 +5,7 @@
  * data/..., not data2/ or data-old.txt. Bytes are verified by ETags: the object's MD5, or
  * the MD5 of its parts' MD5s, for which the part size is requested; large and multipart
  * objects by S3's own checksum of the whole, if there is one. If an ETag is not a sum
- * (KMS), doubt() finds out.
+ * (KMS), correct_sum() finds out.
  */
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -66,7 +66,7 @@ static void set_sum(struct store_object *o, struct arena *arena, const char *eta
 	o->part_size = parts == 1 ? o->size : 0;
 }
 
-static int add_entry(struct gathering *g, const char *path, const struct s3_entry *e,
+static int add_entry(struct bucket_listing *g, const char *path, const struct s3_entry *e,
 		     struct error *err)
 {
 	struct arena *arena = &g->to->arena;
@@ -80,14 +80,14 @@ static int add_entry(struct gathering *g, const char *path, const struct s3_entr
 
 static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
-	struct gathering *g = ctx;
+	struct bucket_listing *g = ctx;
 
-	return gathering_takes(g, e->key)
-		       ? add_entry(g, gathering_path(g, e->key), e, err)
+	return bucket_listing_wants(g, e->key)
+		       ? add_entry(g, bucket_listing_path(g, e->key), e, err)
 		       : 0;
 }
 
-static int list_below(struct store *s, const char *prefix, struct gathering *g,
+static int list_below(struct store *s, const char *prefix, struct bucket_listing *g,
 		      struct error *err)
 {
 	g->skip = strlen(prefix);
@@ -95,7 +95,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 }
 
 /* The object with exactly this name. *ret_status: of its HEAD. */
-static int list_object(struct store *s, const char *key, struct gathering *g,
+static int list_object(struct store *s, const char *key, struct bucket_listing *g,
 		       int *ret_status, struct error *err)
 {
 	const char *slash = strrchr(key, '/');
@@ -119,7 +119,7 @@ static int list_object(struct store *s, const char *key, struct gathering *g,
  * Without the right to list, an object may still be readable; if not, the error of the
  * listing is the better one.
  */
-static int gather(struct store *s, struct gathering *g, struct error *err)
+static int gather(struct store *s, struct bucket_listing *g, struct error *err)
 {
 	const char *key = s3_bucket_key(s->bucket);
 	cleanup_arena struct arena arena = { 0 };
@@ -240,7 +240,7 @@ static int s3_scheme_list(struct store *s,
 			  void *ctx, struct store_listing *ret, struct error *err)
 {
 	struct store_listing l = { 0 };
-	struct gathering g = { .to = &l, .wanted = wanted, .ctx = ctx };
+	struct bucket_listing g = { .to = &l, .wanted = wanted, .ctx = ctx };
 
 	if (gather(s, &g, err)) {
 		store_listing_release(&l);
@@ -284,8 +284,9 @@ static bool is_even(struct store *s, const struct store_object *o)
 	return true;
 }
 
-static int s3_doubt(struct store *s, const struct store_object *o, struct arena *arena,
-		    struct store_object *ret, struct error *err)
+static int s3_correct_sum(struct store *s, const struct store_object *o,
+			  struct arena *arena, struct store_object *ret,
+			  struct error *err)
 {
 	struct s3_head head;
 	struct buf none = { 0 };
@@ -368,7 +369,7 @@ const struct scheme scheme_s3 = {
 	.open = s3_open,
 	.list = s3_scheme_list,
 	.locate = s3_locate,
-	.doubt = s3_doubt,
+	.correct_sum = s3_correct_sum,
 	.explain = s3_explain,
 	.put = s3_upload,
 	.remove = s3_remove,

@@ -114,7 +114,7 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 			 const struct aws_profile *profile, struct error *err)
 {
 	const char *url = b->google ? gs_endpoint(&b->arena, conf) : NULL;
-	const char *what = "ENDPOINT", *usual;
+	const char *what = "ENDPOINT", *default_port;
 	struct uri uri;
 	size_t len;
 
@@ -137,8 +137,9 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 				 "https://s3.example.com:9000",
 				 what);
 	/* a default port is not in the Host header, either */
-	usual = strcmp(uri.scheme, "http") ? ":443" : ":80";
-	len = strlen(uri.host) - (str_ends(uri.host, usual) ? strlen(usual) : 0);
+	default_port = strcmp(uri.scheme, "http") ? ":443" : ":80";
+	len = strlen(uri.host) -
+	      (str_ends(uri.host, default_port) ? strlen(default_port) : 0);
 	url = arena_printf(&b->arena, "%s://%.*s%s%s", uri.scheme, (int)len, uri.host,
 			   *uri.path ? "/" : "", uri.path);
 	len = strlen(url);
@@ -448,8 +449,8 @@ static int is_done(void *ctx, bool *ret, struct error *err)
 	return h->req->is_done(h->req->ctx, ret, err);
 }
 
-static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct exchange *h,
-		    struct http_response *ret, struct error *err)
+static int send_once(struct s3_bucket *b, const struct s3_request *req,
+		     struct exchange *h, struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct http_request http = { .method = req->method,
@@ -493,18 +494,18 @@ static bool may_help(struct s3_bucket *b, const struct http_response *resp,
 	return *again;
 }
 
-int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
-		  struct http_response *ret, struct error *err)
+int s3_bucket_send(struct s3_bucket *b, const struct s3_request *req,
+		   struct http_response *ret, struct error *err)
 {
 	struct s3_request mine = *req;
 	struct http_response resp = { 0 };
 	struct exchange h;
 
-	if (ask_once(b, &mine, &h, &resp, err))
+	if (send_once(b, &mine, &h, &resp, err))
 		return -1;
 	if (may_help(b, &resp, &h, &mine.key_refused)) {
 		http_response_release(&resp);
-		if (ask_once(b, &mine, &h, &resp, err))
+		if (send_once(b, &mine, &h, &resp, err))
 			return -1;
 	}
 	*ret = resp;

@@ -67,8 +67,8 @@ MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
  * Send it, signed for each try, in the right region and with valid credentials. Any
  * status is a success; s3_bucket_refused() explains it.
  */
-MUST_CHECK int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
-			     struct http_response *ret, struct error *err);
+MUST_CHECK int s3_bucket_send(struct s3_bucket *b, const struct s3_request *req,
+			      struct http_response *ret, struct error *err);
 
 /* The error for a status, with what to do. `body` may be empty (HEAD). Returns -1. */
 int s3_bucket_refused(struct s3_bucket *b, const char *key, int status,

@@ -108,7 +108,7 @@ int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data, siz
 	return 0;
 }
 
-static int ask_page(struct s3_bucket *b, const char *prefix, const char *token,
+static int get_page(struct s3_bucket *b, const char *prefix, const char *token,
 		    struct http_response *resp, struct error *err)
 {
 	const struct sigv4_pair query[] = {
@@ -121,7 +121,7 @@ static int ask_page(struct s3_bucket *b, const char *prefix, const char *token,
 	const struct s3_request req = { .method = "GET", .query = query };
 	cleanup_arena struct arena arena = { 0 };
 
-	if (s3_bucket_ask(b, &req, resp, err))
+	if (s3_bucket_send(b, &req, resp, err))
 		return -1;
 	if (resp->status != 200 || *aws_error_read(&arena, &resp->body).code)
 		return s3_bucket_refused(b, NULL, resp->status, &resp->body, err);
@@ -139,7 +139,7 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 		cleanup_arena struct arena arena = { 0 };
 		struct s3_page page;
 
-		if (ask_page(b, prefix, token, &resp, err))
+		if (get_page(b, prefix, token, &resp, err))
 			return -1;
 		if (s3_page_read(&page, &arena, resp.body.data, resp.body.len, err))
 			return error_wrap(err, "listing the bucket");

@@ -152,7 +152,7 @@ static int ask(struct s3_head *ret, struct s3_bucket *b, const char *key, int pa
 	cleanup_http_response struct http_response resp = { 0 };
 
 	snprintf(number, sizeof(number), "%d", part);
-	if (s3_bucket_ask(b, &req, &resp, err))
+	if (s3_bucket_send(b, &req, &resp, err))
 		return -1;
 	choose_checksum(&heard);
 	heard.head.status = resp.status;

@@ -38,7 +38,7 @@ static int send_request(struct s3_bucket *b, const struct s3_request *req,
 	cleanup_arena struct arena arena = { 0 };
 	struct http_response resp = { 0 };
 
-	if (s3_bucket_ask(b, req, &resp, err))
+	if (s3_bucket_send(b, req, &resp, err))
 		return -1;
 	if (resp.status &&
 	    (resp.status / 100 != 2 || *aws_error_read(&arena, &resp.body).code)) {

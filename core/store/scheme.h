@@ -61,8 +61,9 @@ struct scheme {
 	 * right digest, sum and part_size, or STORE_DIGEST_NONE; left unchanged, the
 	 * bytes are wrong. NULL: sums are always right.
 	 */
-	int (*doubt)(struct store *s, const struct store_object *o, struct arena *arena,
-		     struct store_object *ret, struct error *err);
+	int (*correct_sum)(struct store *s, const struct store_object *o,
+			   struct arena *arena, struct store_object *ret,
+			   struct error *err);
 	/*
 	 * The error for a final status, from its body: S3's <Code>, the hub's
 	 * X-Error-Message. Fills err, returns -1; NULL: the engine's own text.
@@ -76,7 +77,7 @@ struct scheme {
 	/*
 	 * The URI without its revision, to recognize an earlier run. NULL: the whole URI.
 	 */
-	const char *(*place)(struct store *s, struct arena *arena);
+	const char *(*base_uri)(struct store *s, struct arena *arena);
 	void (*close)(struct store *s);
 	/* Upload files (put.h) to a place that need not be open. NULL: cannot upload. */
 	int (*put)(const struct put_conf *conf, struct error *err);
@@ -100,20 +101,21 @@ const char *scheme_list_put(struct arena *arena);
 MUST_CHECK int store_check_prefix(const char *key, const char *prefix, struct error *err);
 
 /* The state of listing a bucket below a prefix. */
-struct gathering {
+struct bucket_listing {
 	struct store_listing *to;
-	size_t n_listed, skip; /* skip: the prefix's length */
+	size_t n_listed; /* keys, also of objects that are not wanted */
+	size_t skip;     /* the length of the prefix */
 	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
 /*
  * Count a key. False: skip it; it is not wanted, or a placeholder of a directory ("a/").
  */
-bool gathering_takes(struct gathering *g, const char *key);
+bool bucket_listing_wants(struct bucket_listing *g, const char *key);
 /*
  * The path of a key below the prefix, in the list's arena. Empty parts are left out, as
  * by AWS's CLI and in any path of Linux: "a//b" is "a/b".
  */
-const char *gathering_path(const struct gathering *g, const char *key);
+const char *bucket_listing_path(const struct bucket_listing *g, const char *key);
 
 #endif

@@ -192,14 +192,14 @@ int store_check_prefix(const char *key, const char *prefix, struct error *err)
 		str_visible(&arena, key, false), str_visible(&arena, prefix, false));
 }
 
-bool gathering_takes(struct gathering *g, const char *key)
+bool bucket_listing_wants(struct bucket_listing *g, const char *key)
 {
 	g->n_listed++;
 	return !str_ends(key, "/") && strlen(key) > g->skip &&
 	       (!g->wanted || g->wanted(g->ctx, key, false));
 }
 
-const char *gathering_path(const struct gathering *g, const char *key)
+const char *bucket_listing_path(const struct bucket_listing *g, const char *key)
 {
 	char *ret = arena_strdup(&g->to->arena, key + g->skip), *to = ret;
 

@@ -35,7 +35,7 @@ struct upload {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	bool ended;
-	struct upload_now now;
+	struct upload_progress now;
 	struct error err;
 	int rc;
 };
@@ -200,7 +200,7 @@ static void *put(void *ctx)
 /* The scheme uploads in a thread; the caller's thread reports progress. */
 static int send_all(struct upload *up, struct error *err)
 {
-	struct upload_now now;
+	struct upload_progress now;
 	pthread_t thread;
 
 	if (thread_start(&thread, put, up, err))
@@ -247,7 +247,8 @@ static int find_files(struct upload *up, const char *what, struct error *err)
 				 "%s: no such file or directory to upload", what);
 	if (S_ISREG(st.st_mode))
 		return add_file(up, up->root, what,
-				up->conf->called ? up->conf->called : path_base(what),
+				up->conf->shown_name ? up->conf->shown_name
+						     : path_base(what),
 				&st, err);
 	up->dir = what;
 	up->root = open(what, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -260,8 +261,8 @@ static int find_files(struct upload *up, const char *what, struct error *err)
 	return 0;
 }
 
-int upload_run(const struct upload_conf *conf, const char *what, struct upload_now *ret,
-	       struct error *err)
+int upload_run(const struct upload_conf *conf, const char *what,
+	       struct upload_progress *ret, struct error *err)
 {
 	struct upload up = { .conf = conf, .began_ms = clock_ms(), .root = -1 };
 	int rc;

@@ -15,7 +15,7 @@
 
 enum { UPLOAD_MAX_CONNECTIONS = 32 };
 
-struct upload_now {
+struct upload_progress {
 	size_t files, files_done;
 	int64_t bytes, bytes_done; /* of all files; sent, or unchanged */
 	int64_t bytes_sent;
@@ -32,9 +32,9 @@ struct upload_conf {
 	int tries;                   /* as store_conf's */
 	bool background, blind;      /* as put_conf's */
 	bool links;                  /* also what symbolic links to files are to */
-	const char *called;          /* a file, in errors; NULL: as its name ends */
+	const char *shown_name;      /* of a file, in errors; NULL: its last part */
 	/* Ten times a second, from the thread that called; or NULL. */
-	void (*tick)(void *ctx, const struct upload_now *now);
+	void (*tick)(void *ctx, const struct upload_progress *now);
 	/* From any thread: a file is done, `sent` or unchanged; a line. Or NULL. */
 	void (*file)(void *ctx, const char *path, int64_t bytes, bool sent);
 	void (*say)(void *ctx, const char *line);
@@ -48,7 +48,7 @@ struct upload_conf {
  * it was sent. *ret is always filled.
  */
 MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
-			  struct upload_now *ret, struct error *err);
+			  struct upload_progress *ret, struct error *err);
 
 /*
  * Name the contents of the files that upload_run() uploads: the SHA-256 of what

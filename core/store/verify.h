@@ -15,7 +15,7 @@ void verify_add(struct verify *v, const void *data, size_t len);
 bool verify_end(struct verify *v);
 void verify_free(struct verify *v); /* NULL is fine */
 
-/* Is the sum certainly one of the contents? An ETag may not be: see scheme->doubt. */
+/* Is the sum certainly one of the contents? An ETag may not be: see scheme->correct_sum. */
 bool verify_is_authoritative(const struct store_object *o);
 
 /* Does it protect against an attacker (SHA-256), not only against errors? */

@@ -27,13 +27,13 @@ TEST(test_what_a_file_is_instead)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		const char *got =
-			content_instead(rows[i].path, rows[i].head, strlen(rows[i].head));
+		const char *got = content_unexpected(rows[i].path, rows[i].head,
+						     strlen(rows[i].head));
 
 		if (!got != !rows[i].like || (got && !strstr(got, rows[i].like)))
 			fail_msg("%zu: %s", i, got ? got : "nothing");
 	}
-	assert_null(content_instead("x.npy", "\0\0 <html>", 9));
+	assert_null(content_unexpected("x.npy", "\0\0 <html>", 9));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -78,13 +78,13 @@ TEST(test_defaults_leave_out_nothing_that_was_named)
 	assert_false(filter_wants(&f, "a/x.zip", true));
 }
 
-/* Rows: what is there, who gave the patterns, what is rescued, how much is left out. */
+/* Rows: what is there, who gave the patterns, the formats kept, how much is left out. */
 TEST(test_a_model_keeps_its_weights)
 {
 	static const struct {
 		const char *names;
 		bool allow_given, ignore_given;
-		const char *rescued;
+		const char *fallback;
 		size_t left;
 	} rows[] = {
 		{ "config.json,model.safetensors,model.bin", false, false, NULL, 1 },
@@ -104,19 +104,19 @@ TEST(test_a_model_keeps_its_weights)
 				    .allow_given = rows[i].allow_given,
 				    .ignore_given = rows[i].ignore_given,
 				    .has_weights = true };
-		struct filter_look look = { .filter = &f };
+		struct filter_stats look = { .filter = &f };
 		char **names = str_split(&a, rows[i].names, ',', NULL);
 
 		for (size_t k = 0; names[k]; k++)
-			filter_look(&look, names[k], false);
+			filter_apply(&look, names[k], false);
 		print_message("# %s\n", rows[i].names);
-		f.rescued = filter_rescue(&look);
+		f.fallback = filter_fallback(&look);
 		assert_int_equal(look.n, rows[i].left);
-		if (rows[i].rescued)
-			assert_string_equal(f.rescued[0], rows[i].rescued);
+		if (rows[i].fallback)
+			assert_string_equal(f.fallback[0], rows[i].fallback);
 		else
-			assert_null(f.rescued);
-		filter_look_release(&look);
+			assert_null(f.fallback);
+		filter_stats_release(&look);
 	}
 }
 

@@ -1,14 +1,16 @@
 /* Opens Parquet files: parquet.h. */
 #include "arrow/parquet.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "arrow/bits.h"
 #include "arrow/parquet_impl.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4 };
+enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4, MAX_HEADER = 100 };
 
 int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 		 struct error *err)
@@ -37,13 +39,23 @@ int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 	return 0;
 }
 
-struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf)
+static struct range stated_chunk(const struct parquet *p, size_t group, size_t leaf)
 {
 	const struct column_chunk *c = parquet_column(p, group, leaf);
 	bool dictionary = c->dictionary_page > 0 && c->dictionary_page < c->data_page;
 
 	return (struct range){ (uint64_t)(dictionary ? c->dictionary_page : c->data_page),
 			       (uint64_t)c->compressed };
+}
+
+struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf)
+{
+	struct range at = stated_chunk(p, group, leaf);
+	uint64_t after = p->file_size - at.offset - at.len;
+
+	if (p->omits_header)
+		at.len += after < MAX_HEADER ? after : MAX_HEADER;
+	return at;
 }
 
 static int check_chunk(const struct parquet *p, size_t group, size_t leaf,
@@ -65,7 +77,7 @@ static int check_chunk(const struct parquet *p, size_t group, size_t leaf,
 				 codec_name(c->codec) ? codec_name(c->codec) : "unknown");
 	if (c->n_values < 0 || c->compressed < 0 || c->data_page < 0)
 		return error_set(err, ERR_FORMAT, "damaged metadata");
-	at = parquet_chunk(p, group, leaf);
+	at = stated_chunk(p, group, leaf);
 	if (at.offset > p->file_size || at.len > p->file_size - at.offset)
 		return error_set(
 			err, ERR_FORMAT, "%llu bytes at %llu, in a file of %llu bytes",
@@ -100,10 +112,24 @@ static int check_groups(const struct parquet *p, struct error *err)
 		    __builtin_add_overflow(rows, parquet_group(p, i)->n_rows, &rows))
 			return err->kind ? -1
 					 : error_set(err, ERR_FORMAT, "too many rows");
-	if (rows != p->footer.n_rows)
+	/* parquet-rs 0.3 wrote 0 */
+	if (p->footer.n_rows && rows != p->footer.n_rows)
 		return error_set(err, ERR_FORMAT, "%lld rows, %lld in its row groups",
 				 (long long)p->footer.n_rows, (long long)rows);
 	return 0;
+}
+
+/* parquet-mr before 1.2.9 left the header of the dictionary out of a chunk's size. */
+static bool omits_header(struct thrift_bytes created_by)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *by = str_slice(&arena, (const char *)created_by.data, created_by.len);
+	int major = 0, minor = 0, patch = 0;
+
+	if (!str_after(by, "parquet-mr"))
+		return false;
+	(void)sscanf(by, "parquet-mr version %9d.%9d.%9d", &major, &minor, &patch);
+	return major * 10000 + minor * 100 + patch < 10209;
 }
 
 static int load(struct parquet *p, const void *footer, size_t len, struct error *err)
@@ -124,6 +150,7 @@ static int load(struct parquet *p, const void *footer, size_t len, struct error 
 	if (rc || budget_take(p->budget, own.used, err))
 		return -1;
 	p->taken = own.used;
+	p->omits_header = omits_header(p->footer.created_by);
 	return check_groups(p, err);
 }
 

@@ -11,6 +11,7 @@ struct parquet {
 	struct budget *budget;
 	size_t taken; /* from the budget, for the metadata */
 	uint64_t file_size;
+	bool omits_header;  /* a chunk's size may lack the header of its dictionary */
 	struct block bytes; /* the footer's: names and statistics point there */
 	struct footer footer;
 	struct schema schema;

@@ -60,7 +60,7 @@ static int alloc_children(struct builder *b, struct field *f, size_t n)
 
 static bool is_group(const struct schema_element *e)
 {
-	return e->n_children > 0;
+	return e->n_children > 0 || e->type == PHYS_NONE;
 }
 
 static const struct schema_element *peek(struct builder *b)
@@ -85,6 +85,7 @@ static int build_leaf(struct builder *b, struct field *f, const struct place *at
 	return error_wrap(b->err, "column %s", at->path);
 }
 
+/* A group without members has no values: it is left out. */
 static int build_struct(struct builder *b, struct field *f, const struct place *at,
 			int32_t n)
 {
@@ -93,9 +94,15 @@ static int build_struct(struct builder *b, struct field *f, const struct place *
 		return bad(b, at->path, "the schema ends within it");
 	if (alloc_children(b, f, (size_t)n))
 		return -1;
-	for (int32_t i = 0; i < n; i++)
-		if (build(b, &f->children[i], *at))
+	f->n_children = 0;
+	for (int32_t i = 0; i < n; i++) {
+		struct field *child = &f->children[f->n_children];
+
+		*child = (struct field){ 0 };
+		if (build(b, child, *at))
 			return -1;
+		f->n_children += child->n_leaves > 0;
+	}
 	return 0;
 }
 
@@ -179,7 +186,11 @@ static int build_map(struct builder *b, struct field *f, const struct place *at)
 	if (!repeated || repeated->repetition != REPEATED || !is_group(repeated))
 		return bad(b, at->path, "a map without repeated entries");
 	f->kind = repeated->n_children == 2 ? ARROW_MAP : ARROW_LIST;
-	return build_elements(b, f, at, repeated->n_children != 1);
+	if (build_elements(b, f, at, repeated->n_children != 1))
+		return -1;
+	if (f->kind == ARROW_MAP && f->children->n_children != 2)
+		return bad(b, at->path, "a map of a group without members");
+	return 0;
 }
 
 static int build_group(struct builder *b, struct field *f, const struct place *at,

@@ -244,6 +244,21 @@ for name, (pages, schema, rows) in LISTS.items():
     check(f"lists of old writers: {name}", None if got == rows else got)
 deep = [{3: REPEATED, 4: f"g{i}", 5: 1, 6: 3} for i in range(1000)]
 check("... 1,000 deep", refused(read_all([file(good, schema=[{4: "root", 5: 1}, {3: OPTIONAL, 4: "l", 5: 1, 6: 3}, *deep, leaf()])])[0], "nested too deeply"))
+words = page(b"\1\0\0\0q", 1, kind=2) + page(b"\1\2\0", 1, 8)
+header = len(words) - len(page(b"\1\2\0", 1, 8)) - 5  # of the dictionary, not in the size of a chunk of old writers
+for by, whole in {"parquet-mr": True, "parquet-mr version 1.2.8 (build x)": True, "parquet-mr version 1.2.9": False, "x": False}.items():
+    got = printed(file(words, schema=strings, meta={7: len(words) - header}, footer={6: by}))
+    check(f"a chunk's size without a header, by {by}", None if ('{"x":"q"}\n' == got if whole else "truncated" in got) else got)
+empty = {3: OPTIONAL, 4: "none", 5: 0}
+for name, schema in {"a group": [empty], "in a group": [{3: OPTIONAL, 4: "g", 5: 1}, empty],
+                     "in a list": [{3: OPTIONAL, 4: "l", 5: 1, 6: 3}, {3: REPEATED, 4: "list", 5: 1}, empty]}.items():
+    for n, all_of_it in enumerate(([*schema, leaf()], [leaf(), *schema])):
+        got = printed(file(good, schema=[{4: "root", 5: 2}, *all_of_it], meta={1: INT64}))
+        check(f"without members: {name}, {n}", None if got == '{"x":42}\n' else got)
+got = printed(file(good, schema=[{4: "root", 5: 1}, {3: OPTIONAL, 4: "m", 5: 1, 6: 1}, {3: REPEATED, 4: "kv", 5: 2}, leaf(), empty]))
+check("without members: the values of a map", None if "a map of a group without members" in got else got)
+got = printed(file(good, footer={3: 0}))
+check("no number of rows: that of the row groups", None if got == '{"x":42}\n' else got)
 newer = [{4: "root", 5: 1}, leaf("x", BYTES, _10={17: {}})]
 wrong = {12: {3: 0, 5: b"b", 6: b"a"}}  # an order that this reader cannot know
 shape = file(page(b"\1\0\0\0q", 1), schema=newer, meta=wrong, footer={7: [{1: {}}]})

@@ -1,4 +1,4 @@
-"""The directory and the servers of a test, which end with it."""
+"""The program under test; the directory and the servers of a test, which end with it."""
 import atexit
 import os
 import pathlib
@@ -15,6 +15,8 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from ports import free_port  # noqa: F401: for those who import this
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-test-"))
 children = []
 
@@ -28,6 +30,23 @@ def end():
             child.kill()
         child.wait()
     shutil.rmtree(scratch, ignore_errors=True)
+
+
+def output(*argv):
+    """What a command prints; None: it failed."""
+    done = subprocess.run(argv, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def versitygw():
+    """The path of an S3 server; None: it is not installed."""
+    return output(ROOT / "tests/store/versitygw.sh")
+
+
+def clean_environ(prefix):
+    """Removes proxies, and the variables that begin so, from the environment."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith(prefix)]:
+        del os.environ[name]
 
 
 def start(port, *argv):

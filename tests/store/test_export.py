@@ -11,24 +11,21 @@ import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
-from servers import answers, free_port, scratch, start
+from servers import PROGRAM, answers, clean_environ, free_port, scratch, start, versitygw
 from supervised import Supervised, differ
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
-versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
-if not versitygw:
+gateway = versitygw()
+if not gateway:
     skip("exports", "versitygw is not installed: tests/setup.sh store")
     finish()
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
-    del os.environ[name]
+clean_environ("AWS_")
 os.environ.update(HOME=str(scratch), ROOT_ACCESS_KEY="kft", ROOT_SECRET_KEY="secretsecret")
 (scratch / "s3/bucket").mkdir(parents=True)
 KEY = scratch / "key"
 subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", KEY], check=True, capture_output=True)
 s3 = free_port()
-server = start(s3, versitygw, "--port", f"127.0.0.1:{s3}", "--quiet", "posix", str(scratch / "s3"))
+server = start(s3, gateway, "--port", f"127.0.0.1:{s3}", "--quiet", "posix", str(scratch / "s3"))
 silent = socket.create_server(("127.0.0.1", 0), backlog=64)  # accepts connections, and never answers
 answers(*server)
 TRAIN = """echo "rank $JOB_COMPLETION_INDEX trains, start $KFTRAINER_RESTART"

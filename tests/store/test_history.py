@@ -14,16 +14,13 @@ import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
-from servers import answers, free_port, scratch, start
+from servers import PROGRAM, ROOT, answers, clean_environ, free_port, scratch, start, versitygw
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
-versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
+gateway = versitygw()
 subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
-    del os.environ[name]
+clean_environ("AWS_")
 tmp = scratch / "tmp"
 tmp.mkdir()
 os.environ.update(HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"), TMPDIR=str(tmp))
@@ -127,10 +124,10 @@ same("... as JSON", [(one["name"], one["uri"], one["metrics"][0]["value"]) for o
 same("... of one run", [row.split()[1] for row in out("runs", f"file://{runs}/bad").splitlines()[1:]], ["bad"])
 
 # ---- from a bucket -----------------------------------------------------------------------------------------------------------
-if versitygw:
+if gateway:
     port = free_port()
     shutil.copytree(runs, scratch / "s3/buck/runs")
-    answers(*start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "--quiet",
+    answers(*start(port, gateway, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "--quiet",
                    "--access-log", str(scratch / "requests"), "posix", str(scratch / "s3")))
     keys = {"ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": SECRET}
     same("s3: logs --from", sorted(out("logs", "--from", "s3://buck/runs/bad", env=keys).splitlines()), sorted(before["logs", "bad"].splitlines()))
@@ -206,7 +203,7 @@ def look(what, uri, names, env=()):
 
 look("the page of a run", f"file://{runs}/bad", {"bad": "bad"})
 look("the page of several runs", f"file://{runs}", {"bad": "bad", "good": "good"})
-if versitygw:
+if gateway:
     look("the page of runs in a bucket", "s3://buck/runs", {"bad": "bad", "good": "good"}, keys)
 twice = scratch / "twice"
 for name in ("first/Run_1", "second/Run_1"):
@@ -391,7 +388,7 @@ report(status="Failed", why="the command ended with status 137", exit=1,
 has("a rank that was killed, whose pod ended with 1", out("why", "--from", f"file://{folder}"), "Also: rank 1 ended with status 137: it was killed, as when memory")
 
 # ---- ... by the bucket's clock, whatever those of its writer and reader say ------------------------------------------------
-if versitygw:
+if gateway:
     bucket, clock = scratch / "s3/buck/clock", scratch / "clock"
     PROGRAM, keys = str(ROOT / "build/kftrainer-shifted"), keys | {"SHIFTED_CLOCK": str(clock)}
 

@@ -20,28 +20,19 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 from hub import Running
 from proxy import Proxy
-from servers import Mlflow, answers, children, free_port, scratch, start
+from servers import PROGRAM, ROOT, Mlflow, answers, children, clean_environ, free_port, output, scratch, start, versitygw
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
 
-
-def output(*argv):
-    r = subprocess.run(argv, capture_output=True, text=True)
-    return r.stdout.strip() if r.returncode == 0 else None
-
-
 venv = output(ROOT / "tests/setup.sh", "venv", "registry")
-versitygw, model_registry = (output(ROOT / f"tests/store/{name}.sh") for name in ("versitygw", "model_registry"))
+gateway, model_registry = versitygw(), output(ROOT / "tests/store/model_registry.sh")
 mariadbd = output("sh", "-c", "PATH=$PATH:/usr/sbin command -v mariadbd")
-if not (venv and os.path.exists(venv + "/.done") and versitygw and model_registry and mariadbd):
+if not (venv and os.path.exists(venv + "/.done") and gateway and model_registry and mariadbd):
     skip("registry", "MLflow, the model registry or MariaDB is not installed: tests/setup.sh store")
     finish()
 python = venv + "/bin/python"
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("MLFLOW_")]:
-    del os.environ[name]
+clean_environ("MLFLOW_")
 os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), MLFLOW_DISABLE_TELEMETRY="true",
                   MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
 
@@ -94,7 +85,7 @@ class Kubeflow:
 (scratch / "s3/bucket").mkdir(parents=True)
 s3_port = free_port()
 os.environ.update(ROOT_ACCESS_KEY="key", ROOT_SECRET_KEY="secretsecret")
-s3 = start(s3_port, versitygw, "--port", f"127.0.0.1:{s3_port}", "--quiet", "posix", str(scratch / "s3"))
+s3 = start(s3_port, gateway, "--port", f"127.0.0.1:{s3_port}", "--quiet", "posix", str(scratch / "s3"))
 backends = {"mlflow": Mlflow(venv)}
 mariadb()
 backends["kubeflow"] = Kubeflow()

@@ -22,19 +22,16 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 import faulty
 from hub_put import TOKEN, Hub
-from servers import answers, children, free_port, scratch, start
+from servers import PROGRAM, ROOT, answers, children, clean_environ, free_port, scratch, start, versitygw
 from supervised import LIMIT_S, Supervised, differ
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
-versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
-if not versitygw:
+gateway = versitygw()
+if not gateway:
     skip("run directories", "versitygw is not installed: tests/setup.sh store")
     finish()
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
-    del os.environ[name]
+clean_environ("AWS_")
 subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
 os.environ.update(HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"))
 (scratch / "s3/buck").mkdir(parents=True)
@@ -43,7 +40,7 @@ subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", KEY], check=T
 
 
 def server(port):
-    return start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port",
+    return start(port, gateway, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port",
                  f"127.0.0.1:{port}", "--quiet", "--access-log", str(scratch / "requests"), "posix", str(scratch / "s3"))
 
 

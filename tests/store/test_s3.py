@@ -18,21 +18,14 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 import aws
 import faulty
-from servers import answers, free_port, scratch, start
+from servers import PROGRAM, ROOT, answers, free_port, output, scratch, start, versitygw
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
 
 
-def output(*argv):
-    r = subprocess.run(argv, capture_output=True, text=True)
-    return r.stdout.strip() if r.returncode == 0 else None
-
-
-venv, versitygw = output(ROOT / "tests/setup.sh", "venv", "s3"), output(ROOT / "tests/store/versitygw.sh")
-if not venv or not os.path.exists(venv + "/.done") or not versitygw:
+venv, gateway = output(ROOT / "tests/setup.sh", "venv", "s3"), versitygw()
+if not venv or not os.path.exists(venv + "/.done") or not gateway:
     skip("s3", "versitygw or moto is not installed: tests/setup.sh store")
     finish()
 sys.path.insert(0, next(str(p) for p in pathlib.Path(venv).glob("lib/python3*/site-packages")))
@@ -139,9 +132,9 @@ https, http, moto_port = free_port(), free_port(), free_port()
 (scratch / "root").mkdir()
 common = ("--access", ACCESS, "--secret", SECRET, "--region", "eu-test-1", "--keep-alive", "--quiet")
 for started in (
-        start(https, versitygw, "--port", f"127.0.0.1:{https}", "--cert", scratch / "srv.pem", "--key", scratch / "srv.key",
+        start(https, gateway, "--port", f"127.0.0.1:{https}", "--cert", scratch / "srv.pem", "--key", scratch / "srv.key",
               "--virtual-domain", f"localhost:{https}", *common, "posix", scratch / "root"),
-        start(http, versitygw, "--port", f"127.0.0.1:{http}", *common, "posix", scratch / "root"),
+        start(http, gateway, "--port", f"127.0.0.1:{http}", *common, "posix", scratch / "root"),
         start(moto_port, venv + "/bin/moto_server", "-H", "127.0.0.1", "-p", str(moto_port))):
     answers(*started)
 URL, MOTO = f"https://localhost:{https}", f"http://127.0.0.1:{moto_port}"

@@ -14,20 +14,16 @@ import time
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 from proxy import Proxy
-from servers import Mlflow, children, scratch
+from servers import PROGRAM, ROOT, Mlflow, children, clean_environ, output, scratch
 from tap import check, finish, skip
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
-r = subprocess.run([ROOT / "tests/setup.sh", "venv", "registry"], capture_output=True, text=True)
-venv = r.stdout.strip()
-if r.returncode or not os.path.exists(venv + "/.done"):
+venv = output(ROOT / "tests/setup.sh", "venv", "registry")
+if not venv or not os.path.exists(venv + "/.done"):
     skip("tracking", "MLflow is not installed: tests/setup.sh store")
     finish()
 python = venv + "/bin/python"
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("MLFLOW_")]:
-    del os.environ[name]
+clean_environ("MLFLOW_")
 os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"),
                   MLFLOW_DISABLE_TELEMETRY="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
 credentials = {"MLFLOW_TRACKING_USERNAME": "kft", "MLFLOW_TRACKING_PASSWORD": SECRET}

@@ -28,14 +28,14 @@ enum {
 };
 
 /* One in a process. */
-static struct keeping {
+static struct uploads {
 	struct runs_conf conf;
 	struct runs *runs; /* NULL: not open yet */
 	const struct runs_opts *opts;
 	cJSON *job;
 	bool flushing, given_up;
 	int64_t until; /* then what is not sent is given up; by clock_ms() */
-} keeping = { .until = INT64_MAX };
+} uploads = { .until = INT64_MAX };
 
 static void say(void *ctx, const char *text)
 {
@@ -45,13 +45,13 @@ static void say(void *ctx, const char *text)
 
 void supervise_runs_log(const char *text)
 {
-	if (keeping.runs)
-		runs_log(keeping.runs, text);
+	if (uploads.runs)
+		runs_log(uploads.runs, text);
 }
 
 static int open_it(void *ctx, int *ret_fd, struct error *err)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 	struct runs *runs;
 
 	if (runs_open(&runs, &k->conf, err))
@@ -64,9 +64,9 @@ static int open_it(void *ctx, int *ret_fd, struct error *err)
 	return 0;
 }
 
-static void asked(void *ctx, bool at_once)
+static void limit_uploads(void *ctx, bool at_once)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 	int64_t grace = k->conf.grace_ms ? k->conf.grace_ms : GRACE_MS;
 
 	grace -= grace / 3 < LAST_MS ? grace / 3 : LAST_MS;
@@ -78,14 +78,14 @@ static void asked(void *ctx, bool at_once)
 
 static uint32_t attempt(void *ctx)
 {
-	return runs_attempt(((struct keeping *)ctx)->runs);
+	return runs_attempt(((struct uploads *)ctx)->runs);
 }
 
 /* kftrainer runtime resume ... -- COMMAND: as a child, it may wait and fail. */
 static char *const *command(void *ctx, struct arena *arena, char *const *own,
 			    uint32_t number, int64_t restart)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 	size_t n = 0, i = 0;
 	const char **argv;
 
@@ -117,7 +117,7 @@ static char *const *command(void *ctx, struct arena *arena, char *const *own,
 
 static void output(void *ctx, const void *data, size_t len)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 
 	if (k->runs)
 		runs_output(k->runs, data, len);
@@ -125,7 +125,7 @@ static void output(void *ctx, const void *data, size_t len)
 
 static uint32_t exchange_sync(void *ctx, uint32_t received)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 
 	if (k->conf.rank) {
 		runs_sync_received(k->runs, received);
@@ -137,17 +137,17 @@ static uint32_t exchange_sync(void *ctx, uint32_t received)
 
 static void report_counts(void *ctx, const void *body, size_t len)
 {
-	runs_count(((struct keeping *)ctx)->runs, body, len);
+	runs_count(((struct uploads *)ctx)->runs, body, len);
 }
 
 static void ended(void *ctx, int status)
 {
-	runs_ended(((struct keeping *)ctx)->runs, status);
+	runs_ended(((struct uploads *)ctx)->runs, status);
 }
 
 static void flush(void *ctx, bool on)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 
 	k->flushing = on;
 	if (on)
@@ -157,7 +157,7 @@ static void flush(void *ctx, bool on)
 }
 
 /* Print once which files are not uploaded. */
-static void give_up(struct keeping *k)
+static void give_up(struct uploads *k)
 {
 	char text[1100];
 
@@ -169,7 +169,7 @@ static void give_up(struct keeping *k)
 
 static bool flushed(void *ctx)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 
 	if (runs_is_flushed(k->runs))
 		return true;
@@ -181,17 +181,17 @@ static bool flushed(void *ctx)
 
 static void end(void *ctx, int status, bool stopped)
 {
-	runs_end(((struct keeping *)ctx)->runs, status, stopped);
+	runs_end(((struct uploads *)ctx)->runs, status, stopped);
 }
 
 static void alone(void *ctx)
 {
-	runs_alone(((struct keeping *)ctx)->runs);
+	runs_alone(((struct uploads *)ctx)->runs);
 }
 
 static void close_it(void *ctx, int status, bool stopped)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 	int64_t until = clock_ms() + END_MS;
 
 	if (!k->runs)
@@ -208,7 +208,7 @@ static void close_it(void *ctx, int status, bool stopped)
 
 static void report(void *ctx, const char *json, size_t len, int64_t unix_ms)
 {
-	struct keeping *k = ctx;
+	struct uploads *k = ctx;
 
 	if (k->runs)
 		runs_report(k->runs, json, len, unix_ms);
@@ -226,7 +226,7 @@ int supervise_runs(struct supervise_rundir *ret, struct report_sink *ret_sink,
 		   const struct runs_opts *o, const struct star_conf *star,
 		   struct error *err)
 {
-	struct keeping *k = &keeping;
+	struct uploads *k = &uploads;
 	char dir[PATH_MAX];
 
 	if (parse_job(&k->job, o->job, err))
@@ -250,7 +250,7 @@ int supervise_runs(struct supervise_rundir *ret, struct report_sink *ret_sink,
 				      .say = say };
 	*ret_sink = (struct report_sink){ report, k };
 	*ret = (struct supervise_rundir){ .open = open_it,
-					  .asked = asked,
+					  .stop_requested = limit_uploads,
 					  .attempt = attempt,
 					  .command = command,
 					  .output = output,

@@ -74,18 +74,18 @@ static const char *variable(void *ctx, struct arena *arena,
 	return arena_printf(arena, "MLFLOW_RUN_ID=%s", (const char *)id.data);
 }
 
-static void end(void *ctx, int status, bool asked)
+static void end(void *ctx, int status, bool by_signal)
 {
 	const struct track_patience patience = { .ms = END_MS,
-						 .away_ms = asked ? END_MS : AWAY_MS,
+						 .away_ms = by_signal ? END_MS : AWAY_MS,
 						 .stop = stopsig_pending };
 	struct tracking *t = ctx;
 
 	if (t->track)
 		track_end(t->track,
-			  asked    ? TRACK_KILLED
-			  : status ? TRACK_FAILED
-				   : TRACK_FINISHED,
+			  by_signal ? TRACK_KILLED
+			  : status  ? TRACK_FAILED
+				    : TRACK_FINISHED,
 			  &patience);
 }
 

@@ -20,7 +20,7 @@ static enum supervise_action clear(struct supervise_state *s,
  */
 static bool ends_too_early(const struct supervise_state *s, int status)
 {
-	return s->asked && !status && !s->free && !s->alone;
+	return s->stop_requested && !status && !s->free && !s->alone;
 }
 
 /*
@@ -32,7 +32,7 @@ static enum supervise_action end_free(struct supervise_state *s)
 {
 	bool as_lost = s->status == TERMED || s->status == KILLED;
 
-	if (as_lost && !s->asked && !s->alone)
+	if (as_lost && !s->stop_requested && !s->alone)
 		s->status = FAILED;
 	return SUPERVISE_END;
 }
@@ -43,7 +43,7 @@ static enum supervise_action on_end(struct supervise_state *s, int status)
 	s->status = ends_too_early(s, status) ? TERMED : status;
 	if (s->free)
 		return end_free(s);
-	return s->asked ? SUPERVISE_END : SUPERVISE_WAIT;
+	return s->stop_requested ? SUPERVISE_END : SUPERVISE_WAIT;
 }
 
 static enum supervise_action start(struct supervise_state *s, int64_t restart)
@@ -59,15 +59,15 @@ static enum supervise_action on_empty(struct supervise_state *s)
 	s->kill_at = -1;
 	if (ends_too_early(s, s->status))
 		s->status = TERMED;
-	if (s->asked || s->free)
+	if (s->stop_requested || s->free)
 		return SUPERVISE_END;
 	s->idle = true;
 	return SUPERVISE_WAIT;
 }
 
-static enum supervise_action on_asked(struct supervise_state *s, int status)
+static enum supervise_action on_stop_request(struct supervise_state *s, int status)
 {
-	s->asked = true;
+	s->stop_requested = true;
 	if (s->clearing || !(s->idle || s->ended))
 		return SUPERVISE_WAIT;
 	if (!s->ended || ends_too_early(s, s->status))
@@ -80,7 +80,7 @@ enum supervise_action supervise_decide(struct supervise_state *s,
 				       int64_t now)
 {
 	if (event == SUPERVISE_STOP_REQUESTED)
-		return on_asked(s, status);
+		return on_stop_request(s, status);
 	if (event == SUPERVISE_ENDED && !s->clearing)
 		return on_end(s, status);
 	if (!s->clearing)
@@ -97,9 +97,9 @@ enum supervise_action supervise_decide(struct supervise_state *s,
 	return SUPERVISE_KILL;
 }
 
-enum supervise_action supervise_obey(struct supervise_state *s,
-				     const struct supervise_rules *rules,
-				     const struct hub_order *order, int64_t now)
+enum supervise_action supervise_apply_order(struct supervise_state *s,
+					    const struct supervise_rules *rules,
+					    const struct hub_order *order, int64_t now)
 {
 	switch (order->order) {
 	case ORDER_FREE:
@@ -109,7 +109,7 @@ enum supervise_action supervise_obey(struct supervise_state *s,
 		return s->idle ? SUPERVISE_END : end_free(s);
 	case ORDER_STOP:
 		s->next = order->epoch;
-		if (s->idle || s->clearing || s->asked)
+		if (s->idle || s->clearing || s->stop_requested)
 			return SUPERVISE_WAIT;
 		return clear(s, rules, now);
 	case ORDER_START:
@@ -124,7 +124,7 @@ enum supervise_action supervise_obey(struct supervise_state *s,
 
 struct peer_state supervise_peer_state(const struct supervise_state *s)
 {
-	struct peer_state state = { .leaving = s->asked };
+	struct peer_state state = { .leaving = s->stop_requested };
 
 	if (s->idle && s->next) {
 		state.phase = PEER_READY;

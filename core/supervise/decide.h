@@ -43,7 +43,7 @@ struct supervise_state {
 	bool clearing; /* its processes are being ended */
 	bool ended;    /* the command has ended, with `status` */
 	bool free;     /* after ORDER_FREE: the end of the command is final */
-	bool asked;
+	bool stop_requested;
 	bool alone;            /* set by the caller: there is no other rank */
 	enum peer_cause cause; /* set by the caller before SUPERVISE_ENDED */
 	int status;            /* as in sh(1): 128 + signal */
@@ -55,9 +55,9 @@ struct supervise_state {
 enum supervise_action supervise_decide(struct supervise_state *s,
 				       enum supervise_event event, int status,
 				       int64_t now);
-enum supervise_action supervise_obey(struct supervise_state *s,
-				     const struct supervise_rules *rules,
-				     const struct hub_order *order, int64_t now);
+enum supervise_action supervise_apply_order(struct supervise_state *s,
+					    const struct supervise_rules *rules,
+					    const struct hub_order *order, int64_t now);
 /* The state to send to the hub. */
 struct peer_state supervise_peer_state(const struct supervise_state *s);
 

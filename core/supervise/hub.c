@@ -11,9 +11,9 @@ void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_ran
 			   .n = n,
 			   .order = { .order = ORDER_STOP },
 			   .first_failed = NO_RANK,
-			   .judge_at = -1,
+			   .decide_at = -1,
 			   .stall = { .after = rules->stall_after_ms },
-			   .said = { .max = 200 } };
+			   .log_line = { .max = 200 } };
 	account_init(&h->account, now);
 	for (uint32_t i = 0; i < n; i++)
 		ranks[i].away_since = -1;
@@ -51,8 +51,8 @@ static void start_if_ready(struct hub *h, int64_t now)
 	account_start(&h->account, now);
 }
 
-/* A rank has seen an epoch that this hub, a new one, has not. */
-static void learn(struct hub *h, const struct peer_state *s)
+/* Continue after the epoch of a rank that has seen a later one than this new hub. */
+static void adopt_epoch(struct hub *h, const struct peer_state *s)
 {
 	uint32_t epoch = s->epoch + (s->phase == PEER_RUNNING || s->phase == PEER_ENDED);
 
@@ -74,7 +74,7 @@ static void stop(struct hub *h, int64_t now)
 {
 	h->order.epoch++;
 	h->order.order = ORDER_STOP;
-	h->judge_at = -1;
+	h->decide_at = -1;
 	account_stop(&h->account, now);
 	for (uint32_t i = 0; i < h->n; i++)
 		h->ranks[i].away_since = -1;
@@ -95,25 +95,25 @@ void hub_release(struct hub *h, int64_t now)
 		start_if_ready(h, now);
 }
 
-/* The end of a run, of which h->said begins to tell. */
+/* The run has ended: append to h->log_line, which names the cause. */
 static void end_run(struct hub *h, struct hub_dev how, int64_t now)
 {
 	h->dev.lost = how.lost;
 	h->dev.rank = how.rank;
 	h->dev.status = how.status;
-	buf_adds(&h->said, "; waiting for 'kftrainer rerun'");
+	buf_adds(&h->log_line, "; waiting for 'kftrainer rerun'");
 	hub_hold(h, now);
 }
 
 static void stop_lost(struct hub *h, uint32_t rank, const char *how, int64_t now)
 {
 	if (h->dev.on) {
-		buf_printf(&h->said, "rank %u %s", rank, how);
+		buf_printf(&h->log_line, "rank %u %s", rank, how);
 		end_run(h, (struct hub_dev){ .lost = true, .rank = rank }, now);
 		return;
 	}
-	buf_printf(&h->said, "rank %u %s; restart %u, which does not count", rank, how,
-		   h->order.epoch + 1);
+	buf_printf(&h->log_line, "rank %u %s; restart %u, which does not count", rank,
+		   how, h->order.epoch + 1);
 	h->counts.lost++;
 	stop(h, now);
 }
@@ -178,21 +178,21 @@ int64_t hub_over_at(const struct hub *h)
 /* Start all again, which counts, or let them end. */
 static void restart(struct hub *h, const char *cause, bool memory, int64_t now)
 {
-	h->judge_at = -1;
+	h->decide_at = -1;
 	if (cause) {
-		buf_printf(&h->said, "not started again: %s", cause);
+		buf_printf(&h->log_line, "not started again: %s", cause);
 		release(h, now);
 		return;
 	}
 	h->order.counted++;
 	h->counts.restarts++;
-	buf_printf(&h->said, "restart %u of at most %lld", h->order.counted,
+	buf_printf(&h->log_line, "restart %u of at most %lld", h->order.counted,
 		   (long long)h->rules->restarts);
 	restart_limit_restart(&h->restart_limit, memory);
 	stop(h, now);
 }
 
-static bool somebody_is_lost(const struct hub *h)
+static bool any_is_lost(const struct hub *h)
 {
 	for (uint32_t i = 0; i < h->n; i++)
 		if (!h->ranks[i].joined || h->ranks[i].state.leaving)
@@ -200,7 +200,7 @@ static bool somebody_is_lost(const struct hub *h)
 	return false;
 }
 
-static void judge(struct hub *h, int64_t now)
+static void handle_failure(struct hub *h, int64_t now)
 {
 	const struct peer_state *s = &h->ranks[h->first_failed].state;
 	bool memory = any_is(h, CAUSE_MEMORY);
@@ -209,29 +209,30 @@ static void judge(struct hub *h, int64_t now)
 	h->counts.rank = h->first_failed;
 	h->counts.status = s->status;
 	if (h->n == 1)
-		buf_printf(&h->said, "the command ended with status %u", s->status);
+		buf_printf(&h->log_line, "the command ended with status %u", s->status);
 	else
-		buf_printf(&h->said, "rank %u ended with status %u", h->first_failed,
+		buf_printf(&h->log_line, "rank %u ended with status %u", h->first_failed,
 			   s->status);
 	if (h->dev.on) {
 		end_run(h,
-			(struct hub_dev){ .lost = somebody_is_lost(h),
+			(struct hub_dev){ .lost = any_is_lost(h),
 					  .rank = h->first_failed,
 					  .status = s->status },
 			now);
 		return;
 	}
-	buf_adds(&h->said, "; ");
-	if (!somebody_is_lost(h)) {
+	buf_adds(&h->log_line, "; ");
+	if (!any_is_lost(h)) {
 		restart(h, final_cause(h, memory), memory, now);
 		if ((h->n == 1 && !h->rules->restarts) || any_is(h, CAUSE_FINISH))
-			buf_clear(&h->said); /* as if there were no supervisor */
+			buf_clear(&h->log_line); /* as if there were no supervisor */
 		return;
 	}
 	if (h->n == 1) { /* the job was asked to end: nobody is left to restart */
-		buf_clear(&h->said);
+		buf_clear(&h->log_line);
 	} else {
-		buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
+		buf_printf(&h->log_line,
+			   "restart %u, which does not count: a rank was lost",
 			   h->order.epoch + 1);
 		h->counts.lost++;
 	}
@@ -264,7 +265,8 @@ static int64_t stalls_at(const struct hub *h)
 
 static void stall(struct hub *h, int64_t now)
 {
-	buf_printf(&h->said, "stalled: no output and no progress of any rank for %lld s",
+	buf_printf(&h->log_line,
+		   "stalled: no output and no progress of any rank for %lld s",
 		   (long long)(now - h->stall.last) / 1000);
 	h->counts.stalls++;
 	h->counts.failed = false;
@@ -283,11 +285,11 @@ static void end_dump(struct hub *h, int64_t now)
 	if (!cause && h->order.counted >= (uint64_t)h->rules->restarts)
 		cause = "no restart is left";
 	if (h->dev.on) {
-		buf_adds(&h->said, "after the stall");
+		buf_adds(&h->log_line, "after the stall");
 		end_run(h, (struct hub_dev){ .status = STALLED }, now);
 		return;
 	}
-	buf_printf(&h->said, "after the stall: ");
+	buf_printf(&h->log_line, "after the stall: ");
 	restart(h, cause, false, now);
 }
 
@@ -310,7 +312,7 @@ static void free_if_all_ended(struct hub *h, int64_t now)
 		release(h, now);
 		return;
 	}
-	buf_adds(&h->said, "the command has ended");
+	buf_adds(&h->log_line, "the command has ended");
 	end_run(h, (struct hub_dev){ 0 }, now);
 }
 
@@ -325,9 +327,9 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 		stop_lost(h, rank, "has a new pod", now);
 	} else if (r->state.phase >= PEER_RUNNING && r->state.epoch != h->order.epoch) {
 		stop_lost(h, rank, "was away", now);
-	} else if (failed(r) && h->judge_at < 0) {
+	} else if (failed(r) && h->decide_at < 0) {
 		h->first_failed = rank;
-		h->judge_at = h->n > 1 ? now + HUB_FAILURE_WINDOW_MS : now;
+		h->decide_at = h->n > 1 ? now + HUB_FAILURE_WINDOW_MS : now;
 	} else {
 		free_if_all_ended(h, now);
 	}
@@ -343,7 +345,7 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	r->joined = true;
 	r->state = *state;
 	if (h->order.order == ORDER_STOP) {
-		learn(h, state);
+		adopt_epoch(h, state);
 		start_if_ready(h, now);
 	} else if (h->order.order == ORDER_START) {
 		running(h, rank, before, now);
@@ -359,7 +361,7 @@ void hub_left(struct hub *h, uint32_t rank, int64_t received, int64_t now)
 	else if (h->order.order == ORDER_DUMP)
 		end_dump_if_all(h, now);
 	else if (h->order.order == ORDER_FREE && is_awaited(h, rank) && !h->dev.on)
-		buf_printf(&h->said,
+		buf_printf(&h->log_line,
 			   "all have succeeded, but rank %u has left before it knew: "
 			   "waiting for it for ten minutes",
 			   rank);
@@ -393,7 +395,7 @@ static void idle(struct hub *h, int64_t now)
 		h->dev.since = now;
 	if (now < h->dev.since + h->dev.idle_ms)
 		return;
-	buf_adds(&h->said, "no rerun within the idle time: the job ends");
+	buf_adds(&h->log_line, "no rerun within the idle time: the job ends");
 	release(h, now);
 }
 
@@ -407,11 +409,11 @@ void hub_time(struct hub *h, int64_t now)
 		end_dump(h, now);
 	if (h->order.order != ORDER_START)
 		return;
-	if (h->judge_at >= 0 && now >= h->judge_at) {
-		judge(h, now);
+	if (h->decide_at >= 0 && now >= h->decide_at) {
+		handle_failure(h, now);
 		return;
 	}
-	if (stalls >= 0 && now >= stalls && h->judge_at < 0) {
+	if (stalls >= 0 && now >= stalls && h->decide_at < 0) {
 		stall(h, now);
 		return;
 	}
@@ -433,7 +435,7 @@ static void sooner(int64_t *until, int64_t at)
 
 int64_t hub_until(const struct hub *h)
 {
-	int64_t until = h->judge_at;
+	int64_t until = h->decide_at;
 
 	if (h->order.order == ORDER_DUMP)
 		return h->dumped_at;

@@ -58,7 +58,7 @@ struct hub {
 	uint32_t n;
 	struct hub_order order; /* for all ranks */
 	uint32_t first_failed;  /* a rank; NO_RANK: none in this epoch */
-	int64_t judge_at;       /* the end of HUB_FAILURE_WINDOW_MS; -1: no failure */
+	int64_t decide_at;      /* the end of HUB_FAILURE_WINDOW_MS; -1: no failure */
 	int64_t dumped_at;      /* the end of ORDER_DUMP */
 	int64_t freed_at;       /* ORDER_FREE, or the time when the last rank got it */
 	struct restart_limit restart_limit;
@@ -66,7 +66,7 @@ struct hub {
 	struct account account;
 	struct supervision counts; /* without times */
 	struct hub_dev dev;
-	struct buf said; /* a line for the log, which the caller clears; or empty */
+	struct buf log_line; /* a line for the log, which the caller clears; or empty */
 };
 
 void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,

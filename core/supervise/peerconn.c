@@ -50,7 +50,8 @@ uint32_t peerconn_events(const struct peerconn *l)
 }
 
 /* PSK_OK, or why not; a connection that has failed is over. */
-static enum psk_state settle(struct peerconn *l, enum psk_state state, struct error *err)
+static enum psk_state check_state(struct peerconn *l, enum psk_state state,
+				  struct error *err)
 {
 	l->wants_write = state == PSK_WANT_WRITE;
 	l->closed |= state == PSK_END;
@@ -73,7 +74,7 @@ static void flush(struct peerconn *l, int64_t now)
 			l->sending = l->out.len;
 		state = psk_write(l->tls, l->out.data, l->sending, &n, &err);
 		l->broken = state == PSK_FAILED && !l->paused;
-		if (l->broken || settle(l, state, &err) != PSK_OK)
+		if (l->broken || check_state(l, state, &err) != PSK_OK)
 			return;
 		l->sending = 0;
 		l->sent = now;
@@ -142,8 +143,8 @@ static void receive(struct peerconn *l, peerconn_take *take, void *ctx, int64_t 
 		unsigned char data[PIECE];
 		size_t n = 0;
 
-		if (settle(l, psk_read(l->tls, data, sizeof(data), &n, &err), &err) !=
-		    PSK_OK)
+		if (check_state(l, psk_read(l->tls, data, sizeof(data), &n, &err),
+				&err) != PSK_OK)
 			return;
 		l->received = now;
 		buf_add(&l->in, data, n);
@@ -159,7 +160,7 @@ void peerconn_step(struct peerconn *l, peerconn_take *take, void *ctx, bool *ret
 
 	*ret_opened = false;
 	if (!l->open && !l->over) {
-		if (settle(l, psk_handshake(l->tls, &err), &err) != PSK_OK)
+		if (check_state(l, psk_handshake(l->tls, &err), &err) != PSK_OK)
 			return;
 		l->open = *ret_opened = true;
 		l->received = now;

@@ -20,7 +20,7 @@ enum {
 	PIPE_SIZE =
 		256 * 1024, /* two of 64 supervisors are half of what a user may have */
 	CHUNK = 32 * 1024,  /* with less in the pipe, copies cost less than splice() */
-	SETTLE_MS = 50,
+	DRAIN_MS = 50,
 	FOLLOWER_MS = 10 * 1000,
 };
 
@@ -322,7 +322,7 @@ int relay_start(struct relay *r, int to, int done, struct tail *tail, int *ret_w
 }
 
 /* A pipe that has been closed by its thread has no bytes either. */
-static bool is_settled(struct relay *r)
+static bool is_drained(struct relay *r)
 {
 	int waiting = 0, from = r->from;
 
@@ -338,7 +338,7 @@ void relay_capture(const struct relay *r, struct buf *to)
 
 void relay_drain(struct relay *r)
 {
-	for (int ms = 0; ms < SETTLE_MS && !is_settled(r); ms++)
+	for (int ms = 0; ms < DRAIN_MS && !is_drained(r); ms++)
 		clock_sleep_ms(1);
 }
 

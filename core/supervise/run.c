@@ -110,7 +110,7 @@ static bool is_first(const struct supervisor *s)
 	return s->ranks->rank == 0;
 }
 
-static void ask_token(struct supervisor *s, bool first)
+static void renew_token(struct supervisor *s, bool first)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
 	const struct supervise_rundir *k = s->conf->rundir;
@@ -259,7 +259,7 @@ static void end(struct supervisor *s)
 	s->kept = !k || k->flushed(k->ctx);
 	if (s->kept)
 		return;
-	k->end(k->ctx, s->state.status, s->state.asked);
+	k->end(k->ctx, s->state.status, s->state.stop_requested);
 	k->flush(k->ctx, true);
 }
 
@@ -270,7 +270,7 @@ static void apply(struct supervisor *s, enum supervise_action action)
 	else if (action == SUPERVISE_END && !s->over)
 		end(s);
 	if (action == SUPERVISE_TERM)
-		ask_token(s, false);
+		renew_token(s, false);
 	if (s->over)
 		finish_output(s);
 }
@@ -327,11 +327,11 @@ static void end_command(struct supervisor *s, int status)
 {
 	const struct supervise_rundir *k = s->conf->rundir;
 
-	if (k && status && s->state.asked)
+	if (k && status && s->state.stop_requested)
 		k->end(k->ctx, status, !(is_first(s) && star_has_failed(s->star)));
 	if (k)
 		k->ended(k->ctx, status);
-	if (s->state.clearing || (status && !s->state.asked))
+	if (s->state.clearing || (status && !s->state.stop_requested))
 		decide(s, SUPERVISE_ENDED, status);
 	else
 		hold(s, status);
@@ -347,9 +347,9 @@ static void release(struct supervisor *s, int status)
 static void end_finish(struct supervisor *s, int status)
 {
 	if (status)
-		status = s->state.asked       ? BY_SIGNAL + SIGTERM
-			 : status < BY_SIGNAL ? status
-					      : 1;
+		status = s->state.stop_requested ? BY_SIGNAL + SIGTERM
+			 : status < BY_SIGNAL    ? status
+						 : 1;
 	s->state.cause = status ? CAUSE_FINISH : CAUSE_UNKNOWN;
 	release(s, status);
 }
@@ -383,7 +383,7 @@ static int start_finish(struct supervisor *s, struct error *err)
 /* Once all ranks have succeeded; a pod that is stopped before leaves it to the next one. */
 static int finish(struct supervisor *s, struct error *err)
 {
-	if (s->state.asked)
+	if (s->state.stop_requested)
 		release(s, BY_SIGNAL + SIGTERM);
 	else if (s->state.free)
 		release(s, 0); /* another rank has failed */
@@ -457,7 +457,7 @@ static void request_stop(struct supervisor *s, int signal)
 	const struct supervise_rundir *k = s->conf->rundir;
 
 	if (k)
-		k->asked(k->ctx, s->left_by && signal == SIGINT);
+		k->stop_requested(k->ctx, s->left_by && signal == SIGINT);
 	s->left_by = signal;
 	decide(s, SUPERVISE_STOP_REQUESTED, BY_SIGNAL + signal);
 }
@@ -594,8 +594,9 @@ static int receive_orders(struct supervisor *s, struct error *err)
 	if (!is_first(s))
 		memcpy(s->token, order.token, sizeof(s->token));
 	s->attempt = order.attempt;
-	return start_if(s, supervise_obey(&s->state, &s->conf->rules, &order, clock_ms()),
-			err);
+	return start_if(
+		s, supervise_apply_order(&s->state, &s->conf->rules, &order, clock_ms()),
+		err);
 }
 
 /* Report to the hub what this rank does, if that has changed. */
@@ -702,7 +703,7 @@ static int begin(struct supervisor *s, struct error *err)
 		return -1;
 	if (s->conf->rundir && s->rundir_fd < 0)
 		return 0;
-	ask_token(s, true);
+	renew_token(s, true);
 	conf->stays = s->conf->rundir != NULL;
 	conf->report = s->reports || s->conf->rundir ? report_supervision : NULL;
 	conf->report_ctx = s;
@@ -761,9 +762,11 @@ static void report_end(struct supervisor *s, int status)
 
 	reports_stop(s->reports);
 	if (k)
-		k->close(k->ctx, status ? status : failed, s->state.asked && !failed);
+		k->close(k->ctx, status ? status : failed,
+			 s->state.stop_requested && !failed);
 	if (t && s->star && is_first(s)) /* the tracker may wait longer than the others */
-		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
+		t->end(t->ctx, status ? status : failed,
+		       s->state.stop_requested && !failed);
 }
 
 int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)
@@ -787,7 +790,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 		return 0;
 	}
 	if (s.dev) /* the last run decides nothing: a lost pod has not succeeded */
-		s.state.status = s.state.asked ? BY_SIGNAL + SIGTERM : 0;
+		s.state.status = s.state.stop_requested ? BY_SIGNAL + SIGTERM : 0;
 	if (s.state.status)
 		put_message(&s);
 	report_end(&s, s.state.status);

@@ -27,8 +27,8 @@ struct supervise_tracker {
 	/* All ranks: a variable for the command, "NAME=VALUE", in the arena; NULL: none. */
 	const char *(*variable)(void *ctx, struct arena *arena,
 				const uint32_t token[MESSAGE_TOKEN]);
-	/* Rank 0: the job has ended with that exit code; asked: by a signal. */
-	void (*end)(void *ctx, int status, bool asked);
+	/* Rank 0: the job has ended with that exit code. */
+	void (*end)(void *ctx, int status, bool by_signal);
 	void *ctx;
 };
 
@@ -41,7 +41,7 @@ struct supervise_rundir {
 	 */
 	int (*open)(void *ctx, int *ret_fd, struct error *err);
 	/* This process got TERM, INT or QUIT; at_once: give up all uploads. */
-	void (*asked)(void *ctx, bool at_once);
+	void (*stop_requested)(void *ctx, bool at_once);
 	uint32_t (*attempt)(void *ctx); /* rank 0: of the next start of all ranks */
 	/* The attempt begins. The arguments to run in place of argv, in the arena. */
 	char *const *(*command)(void *ctx, struct arena *arena, char *const *argv,
@@ -58,11 +58,11 @@ struct supervise_rundir {
 	void (*ended)(void *ctx, int status);
 	void (*flush)(void *ctx, bool on);
 	bool (*flushed)(void *ctx);
-	/* The job has ended, uploads go on; status and asked as in close(). */
-	void (*end)(void *ctx, int status, bool asked);
+	/* The job has ended, uploads go on; the arguments are those of close(). */
+	void (*end)(void *ctx, int status, bool by_signal);
 	void (*alone)(
 		void *ctx); /* rank 0: no other rank is left to acknowledge a sync */
-	void (*close)(void *ctx, int status, bool asked);
+	void (*close)(void *ctx, int status, bool by_signal);
 	void *ctx;
 };
 

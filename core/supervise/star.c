@@ -53,7 +53,7 @@ struct star {
 	struct star_dial dial;
 	int64_t dial_at, pause; /* -1: not now */
 	int64_t lost_since;     /* -1: connected, or never was */
-	bool refused;           /* and it has been said */
+	bool refused;           /* and logged */
 };
 
 static void free_ended(struct star *s, int64_t now);
@@ -146,7 +146,7 @@ static void report(struct star *s, int64_t now)
 	s->conf->report(s->conf->report_ctx, &s->reported);
 }
 
-static bool is_news(const struct star *s)
+static bool counts_changed(const struct star *s)
 {
 	const struct supervision *now = &s->hub.counts, *then = &s->reported;
 
@@ -158,7 +158,7 @@ static bool is_news(const struct star *s)
 /* After each event of s->hub: say and send what is new. */
 static void apply_hub(struct star *s, const struct hub_order *before, int64_t now)
 {
-	struct buf *said = &s->hub.said;
+	struct buf *line = &s->hub.log_line;
 
 	if (before->order == ORDER_DUMP && s->hub.order.order != ORDER_DUMP) {
 		stacks_print(&s->stacks, s->conf->say, s->conf->ctx);
@@ -167,13 +167,13 @@ static void apply_hub(struct star *s, const struct hub_order *before, int64_t no
 	memcpy(s->hub.order.token, s->conf->token, sizeof(s->conf->token));
 	s->hub.order.attempt = s->conf->attempt;
 	s->hub.order.sync = s->conf->sync;
-	if (said->len)
-		say(s, "%s", (const char *)said->data);
-	buf_clear(said);
+	if (line->len)
+		say(s, "%s", (const char *)line->data);
+	buf_clear(line);
 	if (!memcmp(before, &s->hub.order, sizeof(*before)))
 		return;
 	take_order(s, &s->hub.order);
-	if (is_news(s) || s->order.order == ORDER_FREE)
+	if (counts_changed(s) || s->order.order == ORDER_FREE)
 		report(s, now);
 	for (uint32_t i = 0; i < s->conf->ranks; i++)
 		if (s->by_rank[i] && s->by_rank[i]->stated) /* else with its state */

@@ -265,9 +265,9 @@ static void apply_hub(struct world *w, const struct hub_order *before)
 	struct message m = { .type = MESSAGE_ORDER };
 	struct rank *r = w->ranks;
 
-	if (w->hub.said.len)
-		sim_note(w->sim, "hub: %s", (const char *)w->hub.said.data);
-	buf_clear(&w->hub.said);
+	if (w->hub.log_line.len)
+		sim_note(w->sim, "hub: %s", (const char *)w->hub.log_line.data);
+	buf_clear(&w->hub.log_line);
 	w->hub.order.attempt = w->attempt;
 	w->hub.order.sync = w->sync;
 	if (hub_until(&w->hub) >= 0)
@@ -344,7 +344,7 @@ static void begin_pod(struct event *e)
 		dial(e);
 		return;
 	}
-	buf_release(&w->hub.said);
+	buf_release(&w->hub.log_line);
 	memset(w->hub_ranks, 0, sizeof(w->hub_ranks));
 	memset(w->by_rank, 0, sizeof(w->by_rank));
 	hub_init(&w->hub, &w->rules, w->hub_ranks, w->n, clock_ms());
@@ -427,7 +427,7 @@ static void end_command(struct rank *r, int status)
 	r->process++;
 	sim_note(r->w->sim, "rank %u: epoch %lld ends with %d", r->i,
 		 (long long)r->state.restart, status);
-	if (r->state.clearing || (status && !r->state.asked) || !r->w->keeps)
+	if (r->state.clearing || (status && !r->state.stop_requested) || !r->w->keeps)
 		decide(r, SUPERVISE_ENDED, status);
 	else
 		r->held = true;
@@ -540,7 +540,8 @@ static void receive_orders(struct rank *r)
 {
 	r->news = false;
 	if (!r->over)
-		apply(r, supervise_obey(&r->state, &r->w->rules, &r->order, clock_ms()));
+		apply(r, supervise_apply_order(&r->state, &r->w->rules, &r->order,
+					       clock_ms()));
 	if (r->state.clearing && !r->runs)
 		decide(r, SUPERVISE_EMPTY, 0);
 }
@@ -599,8 +600,8 @@ static bool is_over(const struct rank *r)
 {
 	const struct hub *h = &r->w->hub;
 
-	return r->over && (r->i || r->state.asked || h->order.order != ORDER_FREE ||
-			   clock_ms() >= hub_over_at(h));
+	return r->over && (r->i || r->state.stop_requested ||
+			   h->order.order != ORDER_FREE || clock_ms() >= hub_over_at(h));
 }
 
 static void on_linger(struct event *e)
@@ -677,7 +678,7 @@ static bool may_fault(const struct rank *r)
 {
 	const struct hub *h = &r->w->hub;
 
-	return r->alive && !r->over && !r->w->ranks[0].succeeded && h->judge_at < 0 &&
+	return r->alive && !r->over && !r->w->ranks[0].succeeded && h->decide_at < 0 &&
 	       !(r->state.ended && r->state.status) &&
 	       !(h->order.order == ORDER_FREE && h->first_failed != NO_RANK);
 }
@@ -730,7 +731,7 @@ static void world(struct sim *sim)
 			sim_broken(sim, "it has not ended");
 	if (!sim_is_broken(sim) && !is_done(&w))
 		sim_broken(sim, "nothing happens any more");
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 	arena_clear(&w.arena);
 }
 

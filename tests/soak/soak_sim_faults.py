@@ -121,7 +121,7 @@ SUPERVISE = [
     ('a new rank is ready, which may still get an order of the epoch before', "core/supervise/hub.c", 'return r->joined && r->state.phase == ready && r->state.epoch == h->order.epoch;', 'return r->joined && (r->state.phase == PEER_NEW || (r->state.phase == ready && r->state.epoch == h->order.epoch));'),
     ('the hub does not wait for a rank that was away as all succeeded', "core/supervise/hub.c", 'return h->freed_at + HUB_AWAY_MAX_MS;', 'continue;'),
     ('the hub ends before a late rank has the last order', "core/supervise/hub.c", 'h->freed_at = now; /* it gets that order now */', ';'),
-    ('a pod that is deleted before all have succeeded has succeeded', "core/supervise/decide.c", 'return s->asked && !status && !s->free && !s->alone;', 'return false;'),
+    ('a pod that is deleted before all have succeeded has succeeded', "core/supervise/decide.c", 'return s->stop_requested && !status && !s->free && !s->alone;', 'return false;'),
     ('a command that was killed for good is a pod that was lost', "core/supervise/decide.c", 'if (as_lost && ', 'if (false && '),
     ('a new hub does not learn the epoch', "core/supervise/hub.c", 'if (epoch > h->order.epoch)', 'if (false)'),
     ('a new hub does not learn the restarts', "core/supervise/hub.c", 'if (s->counted > h->order.counted)', 'if (false)'),

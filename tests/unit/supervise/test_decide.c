@@ -14,8 +14,8 @@ static enum supervise_action at(struct supervise_state *s, enum supervise_event 
 static enum supervise_action order(struct supervise_state *s, enum order what,
 				   uint32_t epoch)
 {
-	return supervise_obey(s, &rules,
-			      &(struct hub_order){ .order = what, .epoch = epoch }, 0);
+	return supervise_apply_order(
+		s, &rules, &(struct hub_order){ .order = what, .epoch = epoch }, 0);
 }
 
 static void told(const struct supervise_state *s, enum peer_phase phase, uint32_t epoch,

@@ -47,8 +47,9 @@ static void ordered(struct world *w, enum order order, uint32_t epoch, uint32_t 
 	assert_int_equal(w->hub.order.order, order);
 	assert_int_equal(w->hub.order.epoch, epoch);
 	assert_int_equal(w->hub.order.counted, counted);
-	assert_string_equal(w->hub.said.len ? (char *)w->hub.said.data : "", said);
-	buf_release(&w->hub.said);
+	assert_string_equal(w->hub.log_line.len ? (char *)w->hub.log_line.data : "",
+			    said);
+	buf_release(&w->hub.log_line);
 }
 
 static void run(struct world *w, int64_t restarts)
@@ -163,7 +164,7 @@ TEST(test_marks_of_an_epoch_before_do_not_count)
 	assert_int_equal(hub_acked(&w.hub), 5);
 	tell(&w, 2, PEER_NEW, 0, 0);
 	assert_int_equal(hub_acked(&w.hub), 0);
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 }
 
 TEST(test_a_rank_alone)
@@ -322,7 +323,7 @@ static void fail_and_start(struct world *w, enum peer_cause cause, int64_t now)
 	hub_time(&w->hub, now + HUB_FAILURE_WINDOW_MS);
 	if (w->hub.order.order != ORDER_STOP)
 		return;
-	buf_release(&w->hub.said);
+	buf_release(&w->hub.log_line);
 	for (uint32_t i = 0; i < N; i++)
 		tell(w, i, PEER_READY, w->hub.order.epoch, now + HUB_FAILURE_WINDOW_MS);
 	for (uint32_t i = 0; i < N; i++)
@@ -359,7 +360,7 @@ TEST(test_a_stall)
 		activity(&w, i, i, 200000);
 	assert_int_equal(hub_until(&w.hub), 200000 + 5 * 102000 + STALL_LATE_MS);
 	hub_time(&w.hub, 712000);
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 	assert_int_equal(hub_until(&w.hub), 712000 + HUB_DUMP_MS);
 	hub_time(&w.hub, 712000 + HUB_DUMP_MS); /* nobody answers */
 	ordered(&w, ORDER_FREE, 1, 1,
@@ -390,7 +391,7 @@ TEST(test_what_is_no_stall)
 	assert_int_equal(hub_until(&w.hub), -1);
 	hub_left(&w.hub, 1, 0, 0);
 	hub_time(&w.hub, HUB_LOST_MS);
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 }
 
 TEST(test_a_rank_that_leaves_during_a_stall)
@@ -400,7 +401,7 @@ TEST(test_a_rank_that_leaves_during_a_stall)
 	run(&w, 3);
 	w.hub.stall.after = 500;
 	hub_time(&w.hub, 2500 + STALL_LATE_MS);
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 	hub_dumped(&w.hub, 0, 4600);
 	hub_dumped(&w.hub, 1, 4600);
 	hub_left(&w.hub, 2, 4700, 4700);
@@ -478,7 +479,7 @@ TEST(test_where_the_time_goes)
 	account_read(&w.hub.account, ms, 2405);
 	for (int i = 0; i < SUPERVISION_SLICES; i++)
 		assert_int_equal(ms[i], want[i]);
-	buf_release(&w.hub.said);
+	buf_release(&w.hub.log_line);
 }
 
 /* ---- a job in development ---- */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/yaml.h"
@@ -23,7 +24,7 @@
 #define MAX_SECRET  ((size_t)1024 * 1024)
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
-enum { MAX_FILES = 64 };
+enum { MAX_FILES = 64, MAX_PROBLEMS = 5 };
 
 struct source {
 	const char *path, *dir;
@@ -37,7 +38,8 @@ struct load {
 	struct source sources[MAX_FILES]; /* the first file that sets a value wins */
 	size_t n;
 	struct arena arena;
-	struct buf problems; /* one line per problem */
+	struct buf problems; /* one line per problem, of the first MAX_PROBLEMS */
+	size_t n_problems;
 };
 
 /* A named entry, such as clusters[i].cluster. `node` NULL: absent. */
@@ -47,24 +49,25 @@ struct entry {
 	const char *at; /* "clusters[2].cluster" */
 };
 
-static int problem(struct load *l, const struct source *s, const char *field,
-		   const char *fmt, ...) PRINTF_LIKE(4, 5);
-static int problem(struct load *l, const struct source *s, const char *field,
-		   const char *fmt, ...)
+static void problem(struct load *l, const struct source *s, const char *field,
+		    const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void problem(struct load *l, const struct source *s, const char *field,
+		    const char *fmt, ...)
 {
-	cleanup_yaml_places struct yaml_places *places =
-		yaml_places(s->text.data, s->text.len);
+	cleanup_yaml_places struct yaml_places *places = NULL;
 	int line = 1, column = 1;
 	char what[600];
 	va_list ap;
 
+	if (l->n_problems++ >= MAX_PROBLEMS)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	places = yaml_places(s->text.data, s->text.len);
 	yaml_locate(places, 0, field, &line, &column);
 	buf_printf(&l->problems, "%s%s:%d:%d: %s: %s", l->problems.len ? "\n" : "",
 		   s->path, line, column, field, what);
-	return -1;
 }
 
 /* "users[0].user.token", for problem(). */
@@ -165,6 +168,7 @@ static void check_section(struct load *l, const struct source *s, enum section s
 {
 	const char *list = sections[section].list;
 	const cJSON *all = json_get(s->doc, list), *e;
+	cleanup_map struct map names = { 0 };
 	int i = 0;
 
 	if (all && !cJSON_IsArray(all)) {
@@ -185,7 +189,7 @@ static void check_section(struct load *l, const struct source *s, enum section s
 				arena_printf(&l->arena, "%s.%s", at,
 					     sections[section].member),
 				"must be a mapping");
-		if (json_find_const(all, "name", name) != e)
+		if (map_put(&names, name, l))
 			problem(l, s, arena_printf(&l->arena, "%s.name", at),
 				"'%s' is there twice", name);
 	}
@@ -239,19 +243,15 @@ static struct entry find_entry(struct load *l, enum section section, const char 
 /* "; there is a, b and c", or "; did you mean 'b'?" */
 static const char *what_there_is(struct load *l, enum section section, const char *name)
 {
-	const char *names[101];
-	const char *hint;
+	const char *names[101], *hint;
+	const cJSON *e;
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->n; i++) {
-		const cJSON *e;
-
+	for (size_t i = 0; i < l->n; i++)
 		json_each(e, json_get((const cJSON *)l->sources[i].doc,
-				      sections[section].list)) {
-			if (json_str(e, "name") && n < 100)
+				      sections[section].list))
+			if (json_str(e, "name") && n < N_ELEMENTS(names) - 1)
 				names[n++] = json_str(e, "name");
-		}
-	}
 	names[n] = NULL;
 	hint = name ? nearest_hint(&l->arena, name, names) : "";
 	if (*hint)
@@ -375,6 +375,7 @@ static void read_cluster(struct load *l, const struct entry *e)
 static void read_groups(struct load *l, const struct entry *e)
 {
 	const cJSON *groups = json_get(e->node, "as-groups"), *g;
+	bool good = true;
 	size_t n = 0;
 	const char **list;
 
@@ -383,12 +384,12 @@ static void read_groups(struct load *l, const struct entry *e)
 	list = arena_alloc(&l->to->arena,
 			   ((size_t)cJSON_GetArraySize(groups) + 1) * sizeof(*list));
 	json_each(g, groups) {
-		if (!cJSON_IsString(g) || strpbrk(g->valuestring, "\r\n"))
-			problem(l, e->source, in(l, e, "as-groups"),
-				"must be a list of strings");
-		else
+		good &= cJSON_IsString(g) && !strpbrk(g->valuestring, "\r\n");
+		if (good)
 			list[n++] = arena_strdup(&l->to->arena, g->valuestring);
 	}
+	if (!good)
+		problem(l, e->source, in(l, e, "as-groups"), "must be a list of strings");
 	l->to->impersonate_groups = list;
 }
 
@@ -668,6 +669,14 @@ static void apply_flags(struct kube_config *to, const struct kube_config_flags *
 		to->server = server_url(to, to->server);
 }
 
+static int fail_problems(struct load *l, struct error *err)
+{
+	if (l->n_problems > MAX_PROBLEMS)
+		buf_printf(&l->problems, "\n%zu more errors",
+			   l->n_problems - MAX_PROBLEMS);
+	return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
+}
+
 static int load(struct load *l, struct error *err)
 {
 	if (read_sources(l, err))
@@ -678,7 +687,7 @@ static int load(struct load *l, struct error *err)
 			check_section(l, &l->sources[i], (enum section)s);
 	}
 	if (l->problems.len)
-		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
+		return fail_problems(l, err);
 	if (is_empty(l) && !has_server(l)) {
 		if (!in_pod())
 			return fail_empty(l, err);
@@ -688,7 +697,7 @@ static int load(struct load *l, struct error *err)
 	if (!is_empty(l) && choose(l, err))
 		return -1;
 	if (l->problems.len)
-		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
+		return fail_problems(l, err);
 	return 0;
 }
 

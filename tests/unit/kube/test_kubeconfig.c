@@ -491,6 +491,13 @@ static void test_errors(void **state)
 		  "config:9:5: clusters[0].cluster.insecure-skip-tls-verify: must be true or false" },
 		{ "contexts:\n- name: dev\n- {}\n",
 		  "config:3:3: contexts[1]: must have a name" },
+		{ "users:\n- a\n- b\n- c\n- d\n- e\n- f\n- g\n",
+		  "config:2:3: users[0]: must have a name\n"
+		  "config:3:3: users[1]: must have a name\n"
+		  "config:4:3: users[2]: must have a name\n"
+		  "config:5:3: users[3]: must have a name\n"
+		  "config:6:3: users[4]: must have a name\n"
+		  "2 more errors" },
 		{ "apiVersion: v1\nkind: Secret\ndata: {value: aGk=}\n",
 		  "config:2:1: kind: 'Secret'; in a kubeconfig it must be Config" },
 		{ "apiVersion: v2\nkind: Config\n",
@@ -646,7 +653,7 @@ static void test_errors_of_users(void **state)
 		{ "{as-user-extra: {a: [b]}}",
 		  ": as-uid, as-groups and as-user-extra need as" },
 		{ "{as-groups: [b]}", ": as-uid, as-groups and as-user-extra need as" },
-		{ "{as: b, as-groups: [1]}", ".as-groups: must be a list of strings" },
+		{ "{as: b, as-groups: [1, 2]}", ".as-groups: must be a list of strings" },
 		{ "{exec: 1}", ".exec: must be a mapping" },
 		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}",

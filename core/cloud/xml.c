@@ -46,7 +46,7 @@ static void on_start(void *ctx, const XML_Char *name, const XML_Char **attribute
 
 	if (r->failed)
 		return;
-	local = local ? local + 1 : name;
+	local = local && local[1] ? local + 1 : name; /* "a:" is all of a name */
 	if (r->depth == XML_MAX_DEPTH || len + strlen(local) + 2 > sizeof(r->path)) {
 		error_set(r->err, ERR_LIMIT, "XML is deeper than %d elements",
 			  XML_MAX_DEPTH);

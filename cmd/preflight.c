@@ -331,11 +331,36 @@ static int read_job(struct together *t, struct preflight_job *job,
 	return 0;
 }
 
+/* A row for each check that --check names and that requires an option which is not set. */
+static void report_unset(struct preflight *p, const struct preflight_opts *opts)
+{
+	const struct {
+		const char *check, *message;
+		bool is_set;
+	} requires[] = {
+		{ "mounts", "not checked: specify --mount DIR", opts->node.mounts.n },
+		{ "shm", "not checked: specify --shm SIZE", opts->node.shm },
+		{ "names", "not checked: specify --nodes N", opts->nodes },
+		{ "ports", "not checked: specify --nodes N", opts->nodes },
+		{ "links", "not checked: specify --nodes N", opts->nodes },
+		{ "clocks", "not checked: specify --nodes N", opts->nodes },
+		{ "job", "not checked: specify --nodes N", opts->nodes },
+	};
+
+	for (size_t i = 0; p->only && i < N_ELEMENTS(requires); i++)
+		if (!requires[i].is_set && str_in(requires[i].check, p->only))
+			preflight_report(p, (struct preflight_row){
+						    .check = requires[i].check,
+						    .message = requires[i].message,
+					    });
+}
+
 static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
 			struct together *t)
 {
 	cleanup_arena struct arena arena = { 0 };
 
+	report_unset(p, opts);
 	preflight_nodes_local(p, &opts->node);
 	if (opts->nodes && is_numbered(t->host))
 		preflight_nodes_job(p, &opts->node,

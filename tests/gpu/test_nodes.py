@@ -39,10 +39,10 @@ def unlike(got, wanted):
 
 
 # ---- one node -----------------------------------------------------------------------------------------------------
-def alone(script, *argv):
+def alone(script, *argv, checks="mounts,shm"):
     """preflight in a mount namespace, after a script there: its exit status and rows."""
     words = " ".join(argv)
-    r = run("unshare", "-m", "sh", "-c", f"{script}\nexec {PROGRAM} preflight --check mounts,shm,names -o json {words}", ok=False)
+    r = run("unshare", "-m", "sh", "-c", f"{script}\nexec {PROGRAM} preflight --check {checks} -o json {words}", ok=False)
     return r.returncode, [(row["check"], row["result"], row.get("device"), row["message"])
                           for row in map(json.loads, r.stdout.splitlines()) if row["check"] != "devices"]
 
@@ -68,22 +68,25 @@ def volumes():
     data.mkdir()
     work.mkdir()
     good = "written, read, removed"
-    code, rows = alone("true", "--mount", str(data), "--mount", str(work))
+    code, rows = alone("true", "--mount", str(data), "--mount", str(work), checks="mounts")
     check("two volumes", unlike((code, rows), (0, [("mounts", "pass", str(data), good), ("mounts", "pass", str(work), good)])))
     check("... nothing is left in them", unlike(os.listdir(data) + os.listdir(work), []))
     killed(data)
     for what, script, like in (("a full one", f"mount -t tmpfs -o size=512k none {data}", "cannot write a file: No space left on device: make room"),
                                ("a read-only one", f"mount -t tmpfs -o ro none {data}", "cannot create a file: Read-only file system"),
                                ("one that is not there", f"rmdir {data}", "cannot create a file: No such file or directory")):
-        code, rows = alone(script, "--mount", str(data), "--mount", str(work))
+        code, rows = alone(script, "--mount", str(data), "--mount", str(work), checks="mounts")
         check(f"{what}: fatal", unlike((code, [row[:3] for row in rows]), (30, [("mounts", "fatal", str(data)), ("mounts", "pass", str(work))])))
         check("... why", "" if like in rows[0][3] else rows)
         data.mkdir(exist_ok=True)
     check("... but with --warn", unlike(alone("rmdir " + str(data), "--warn", "--mount", str(data))[0], 0))
     small = "mount -t tmpfs -o size=16m none /dev/shm"
-    check("/dev/shm as large as was asked", unlike(alone(small, "--shm", "16Mi"), (0, [("shm", "pass", None, "as large as was asked")])))
-    code, rows = alone(small, "--shm", "64Mi")
+    check("/dev/shm as large as was asked", unlike(alone(small, "--shm", "16Mi", checks="shm"), (0, [("shm", "pass", None, "as large as was asked")])))
+    code, rows = alone(small, "--shm", "64Mi", checks="shm")
     check("a smaller one: fatal", unlike((code, [row[:3] for row in rows]), (30, [("shm", "fatal", "/dev/shm")])))
+    check("checks that lack their option are named", unlike(alone("true", "--mount", str(work), checks="shm,names,mounts,job"), (0, [
+        ("shm", "pass", None, "not checked: specify --shm SIZE"), ("names", "pass", None, "not checked: specify --nodes N"),
+        ("job", "pass", None, "not checked: specify --nodes N"), ("mounts", "pass", str(work), good)])))
     r = run(PROGRAM, "preflight", "--shm", "lots", ok=False)
     check("--shm that is no size", unlike((r.returncode, "--shm 'lots': expected a size" in r.stderr), (2, True)))
 
@@ -223,7 +226,7 @@ while True:
 def nodes():
     codes, rows = job()
     check("three nodes pass", unlike((codes, [bad(r) for r in rows]), ([0] * 3, [[]] * 3)))
-    check("... each check has its line", unlike([[row[0] for row in r] for r in rows], [["names", "clocks", "ports", "links"]] * 3))
+    check("... each check has its line", unlike([[row[0] for row in r] for r in rows], [["mounts", "shm", "names", "clocks", "ports", "links"]] * 3))
     check("... of all links", "" if rows[0][-1][3] == "the slowest of 3 links" else rows[0])
     for _ in range(int(os.environ.get("CLEAN_RUNS", "1"))):
         began = time.monotonic()

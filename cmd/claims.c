@@ -18,7 +18,7 @@ static const char *name_of(const char *word)
 	return rest ? rest : str_after(word, "claims/");
 }
 
-bool claims_asked(char **names)
+bool claims_are_named(char **names)
 {
 	return *names && (str_eq(*names, "claims") || name_of(*names));
 }

@@ -8,7 +8,7 @@
 #include "cmd/ui/out.h"
 
 /* Are the arguments about claims: "claims", "claim/NAME" or "claims/NAME"? */
-bool claims_asked(char **names);
+bool claims_are_named(char **names);
 
 /* Prints the claims; returns the exit code, or -1. all: the claims of all namespaces. */
 MUST_CHECK int claims_show(const struct where_opts *where, bool all,

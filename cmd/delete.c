@@ -190,7 +190,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns;
 	int code;
 
-	if (opts.unused || (claims_asked(argv) && !str_eq(*argv, "claims")))
+	if (opts.unused || (claims_are_named(argv) && !str_eq(*argv, "claims")))
 		return delete_claims(&opts, argv, err);
 	if (check(&opts, argc, argv, err) ||
 	    where_connect(&k, &ns, &arena, &opts.where, err))

@@ -84,7 +84,7 @@ static int run_local(const struct remote_target *target, const struct exec_opts 
 		     int *ret_code, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const struct enter_want want = {
+	const struct enter_opts want = {
 		.file = arena_printf(&arena, "%s/%s" ENTER_SUFFIX, target->logs,
 				     target->container),
 		.argv = (const char *const *)o->command,

@@ -276,7 +276,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct getting g = { .opts = opts };
 	int rc;
 
-	if (claims_asked(argv))
+	if (claims_are_named(argv))
 		return show_claims(opts, argv, err);
 	if (from_open(&history, &from, &where, &argc, &argv, err) ||
 	    check(opts, argc, err) || refer_jobs(argv, err) ||

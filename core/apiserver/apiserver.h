@@ -43,8 +43,8 @@ struct log_options {
 	int64_t limit; /* bytes; -1: none */
 };
 
-/* The objects that a request reads: kind, namespace and name; "": all. */
-struct wanted {
+/* The objects that a request reads; ns, name "": all. */
+struct object_scope {
 	const char *kind, *ns, *name;
 };
 
@@ -71,7 +71,7 @@ struct apiserver_conf {
 	 * -1: the request fails with 500. NULL: the objects need no update. When set,
 	 * schemas are loaded when first needed, and no namespace exists at the start.
 	 */
-	int (*refresh)(void *ctx, const struct wanted *which, struct error *err);
+	int (*refresh)(void *ctx, const struct object_scope *which, struct error *err);
 	/*
 	 * Called before an object is stored, to apply the change to the run that it
 	 * represents; `old` NULL: a creation. -1: refused; err has the message, and a

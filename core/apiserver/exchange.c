@@ -293,7 +293,7 @@ int exchange_error(struct exchange *x, const struct error *err)
 int exchange_refresh(struct exchange *x)
 {
 	const struct apiserver_conf *conf = &x->server->conf;
-	const struct wanted which = { x->resource->kind, x->ns, x->name };
+	const struct object_scope which = { x->resource->kind, x->ns, x->name };
 	struct error err = { 0 };
 
 	if (!conf->refresh || !conf->refresh(conf->ctx, &which, &err))

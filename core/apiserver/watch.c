@@ -147,7 +147,7 @@ static int send_initial(struct watch *w)
 static int64_t refresh(const struct watch *w)
 {
 	const struct apiserver_conf *conf = &w->x.server->conf;
-	const struct wanted which = { w->x.resource->kind, w->x.ns, w->x.name };
+	const struct object_scope which = { w->x.resource->kind, w->x.ns, w->x.name };
 
 	if (!conf->refresh)
 		return LOOK_MS;

@@ -84,7 +84,7 @@ static int run_local(const struct remote_target *target, struct session *s,
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_free char *self = path_of_program(err);
 	const char *argv[] = { self, "runtime", "rerun", "--dev", WORKSPACE_PATH, NULL };
-	struct enter_want want = {
+	struct enter_opts want = {
 		.file = arena_printf(&arena, "%s/%s" ENTER_SUFFIX, target->logs,
 				     target->container),
 		.argv = argv,

@@ -33,7 +33,7 @@ enum {
 	VARIABLES_MOST = 64 * 1024,
 };
 
-void enter_note(const char *path, pid_t init_pid, const char *workdir)
+void enter_record(const char *path, pid_t init_pid, const char *workdir)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char id[PROCID_SIZE];
@@ -45,7 +45,7 @@ void enter_note(const char *path, pid_t init_pid, const char *workdir)
 
 /* All that the new process needs, made before the fork. */
 struct entry {
-	const struct enter_want *want;
+	const struct enter_opts *opts;
 	struct arena arena;
 	pid_t init_pid, main;
 	int pidfd, flags; /* the namespaces that differ from ours */
@@ -64,7 +64,7 @@ static int find_init(struct entry *e, struct error *err)
 	char *line, *end;
 	struct stat st;
 
-	if (file_read_regular(&text, e->want->file, IGNORED) || stat(e->want->file, &st))
+	if (file_read_regular(&text, e->opts->file, IGNORED) || stat(e->opts->file, &st))
 		return error_set(err, ERR_CONFLICT, "the container does not run");
 	if (st.st_uid != geteuid())
 		return error_set(err, ERR_DENIED, "the container is another user's");
@@ -72,7 +72,7 @@ static int find_init(struct entry *e, struct error *err)
 	line = (char *)text.data;
 	end = strchr(line, '\n');
 	if (!end)
-		return error_set(err, ERR_FORMAT, "%s is damaged", e->want->file);
+		return error_set(err, ERR_FORMAT, "%s is damaged", e->opts->file);
 	*end++ = 0;
 	e->workdir = str_slice(&e->arena, end, strcspn(end, "\n"));
 	switch (procid_find(line, &e->init_pid, host)) {
@@ -195,10 +195,10 @@ static void reset_signals(void)
 
 static _Noreturn void become(const struct entry *e)
 {
-	char *const *argv = (char *const *)(uintptr_t)e->want->argv;
+	char *const *argv = (char *const *)(uintptr_t)e->opts->argv;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (e->want->terminal) {
+	if (e->opts->terminal) {
 		setsid();
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 	}
@@ -247,7 +247,7 @@ static void set_up(struct entry *e)
 	if (group >= 0)
 		(void)!write(group, "0", 1);
 	if (dup2(open_input(e), 0) < 0 || dup2(e->out, 1) < 0 ||
-	    (e->want->terminal && dup2(e->out, 2) < 0))
+	    (e->opts->terminal && dup2(e->out, 2) < 0))
 		fail(e, 0);
 	if (e->flags && setns(e->pidfd, e->flags))
 		fail(e, 0);
@@ -284,7 +284,7 @@ static int read_failure(const struct entry *e, int fd, struct error *err)
 	if (n != sizeof(report))
 		return 0;
 	if (report[1])
-		error_errno(err, report[0], "%s", e->want->argv[0]);
+		error_errno(err, report[0], "%s", e->opts->argv[0]);
 	else
 		error_errno(err, report[0], "entering the container");
 	err->code = report[1];
@@ -388,7 +388,7 @@ static int run(struct entry *e, struct tty *t, int master, int *ret_code,
 		by = pass_output(master, pid, &all);
 	if (pid > 0)
 		*ret_code = rc || master >= 0 ? reap(pid)
-			    : e->want->quiet  ? wait_quietly(pid)
+			    : e->opts->quiet  ? wait_quietly(pid)
 					      : wait_for(pid, &all);
 	if (by)
 		*ret_code = BY_SIGNAL + by;
@@ -396,17 +396,17 @@ static int run(struct entry *e, struct tty *t, int master, int *ret_code,
 	return rc;
 }
 
-int enter_run(const struct enter_want *want, int *ret_code, struct error *err)
+int enter_run(const struct enter_opts *opts, int *ret_code, struct error *err)
 {
-	struct entry e = { .want = want,
+	struct entry e = { .opts = opts,
 			   .pidfd = -1,
-			   .in = want->input ? want->in : -1,
-			   .out = want->output };
+			   .in = opts->input ? opts->in : -1,
+			   .out = opts->output };
 	cleanup_fd int master = -1;
 	struct tty t = { .keys = -1 };
 	int rc = find_container(&e, err), slave;
 
-	if (!rc && want->terminal) {
+	if (!rc && opts->terminal) {
 		rc = tty_open(&t, &master, &slave, err);
 		e.in = e.out = slave;
 	}

@@ -2,8 +2,8 @@
  * enter.h - run a command in a running container of this machine: with its namespaces,
  * environment, working directory and control group, as pods/exec does in a cluster.
  *
- * The process that runs a container notes where it is in a file beside its log; any process
- * of the same user can enter it.
+ * The process that runs a container records its init process and working directory in a file
+ * beside its log; any process of the same user can enter it.
  */
 #ifndef KUBELET_ENTER_H
 #define KUBELET_ENTER_H
@@ -16,10 +16,10 @@
 #define ENTER_SUFFIX ".entry" /* CONTAINER.entry, in the pod's directory of logs */
 
 /* Write the file; a failure is ignored: the container cannot be entered then. */
-void enter_note(const char *path, pid_t init_pid, const char *workdir);
+void enter_record(const char *path, pid_t init_pid, const char *workdir);
 
-struct enter_want {
-	const char *file;        /* written by enter_note() */
+struct enter_opts {
+	const char *file;        /* written by enter_record() */
 	const char *const *argv; /* PATH of the container is searched */
 	bool input;              /* standard input is `in`, else /dev/null */
 	int in;                  /* the caller's: STDIN_FILENO */
@@ -36,6 +36,6 @@ struct enter_want {
  * with `quiet` may other threads get signals. ERR_CONFLICT: the container does not run.
  * ERR_UNSUPPORTED: on another host; ERR_DENIED: another user's.
  */
-MUST_CHECK int enter_run(const struct enter_want *want, int *ret_code, struct error *err);
+MUST_CHECK int enter_run(const struct enter_opts *opts, int *ret_code, struct error *err);
 
 #endif

@@ -104,7 +104,7 @@ static void has_started(struct container *c)
 	c->state = CONTAINER_RUNNING;
 	c->began = clock_now();
 	c->began_ms = now;
-	enter_note(enter_path(c), c->process.init_pid, c->workdir);
+	enter_record(enter_path(c), c->process.init_pid, c->workdir);
 	for (int i = 0; i < PROBE_TYPES; i++)
 		probe_begin(c->probes[i], now);
 	hook_begin(c, HOOK_POST_START, now);

@@ -52,7 +52,7 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 	const char *prefix;
 
 	if (r->lines_ms < 0)
-		run_heard(r, r->lines_ms = clock_ms());
+		run_activity(r, r->lines_ms = clock_ms());
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
 	if (alone_line(&r->alone, prefix, line, len))
 		run_report_alone(r);
@@ -67,7 +67,7 @@ static void on_state(void *ctx, const char *pod, const char *container, const ch
 	const struct local_observer *o = &r->opts->observer;
 
 	if (r->lines_ms < 0)
-		run_heard(r, r->lines_ms = clock_ms());
+		run_activity(r, r->lines_ms = clock_ms());
 	if (!o->on_state)
 		return;
 	o->on_state(o->ctx, report_prefix(r->report, pod, container), line, len, bar);
@@ -92,7 +92,7 @@ void run_pod_free(void *p)
 	struct run_pod *pod = p;
 
 	free(pod->name);
-	free(pod->waits);
+	free(pod->wait_reason);
 	cJSON_Delete(pod->doc);
 	free(pod);
 }
@@ -127,7 +127,7 @@ static void report_restarts(const struct run *r, struct run_pod *pod, const cJSO
 
 	if (n > pod->restarts && r->end == RUN_ACTIVE && !pod->stopping)
 		run_note(r, "%s failed; restarting it (restart %lld)",
-			 podname_prefix(&a, &pod->place, NULL), (long long)n);
+			 podname_prefix(&a, &pod->podname, NULL), (long long)n);
 	pod->restarts = n;
 }
 
@@ -140,13 +140,13 @@ static void apply_status(struct run *r, struct run_pod *pod, const cJSON *status
 	pod->changed = false;
 	pod->running = str_eq(phase, "Running");
 	if (pod->running && !ran)
-		run_heard(r, clock_ms());
+		run_activity(r, clock_ms());
 	pod->ended = str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
-	free(pod->waits);
-	pod->waits = NULL;
+	free(pod->wait_reason);
+	pod->wait_reason = NULL;
 	if (str_eq(json_str(status, "reason"), "Unschedulable") &&
 	    json_str(status, "message"))
-		pod->waits = xstrdup(json_str(status, "message"));
+		pod->wait_reason = xstrdup(json_str(status, "message"));
 	if (!pod->stopping && r->end == RUN_ACTIVE)
 		report_status(r->report, pod->name, status, clock_ms());
 	report_restarts(r, pod, status);
@@ -214,7 +214,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	struct error err = { 0 };
 
 	pod->name = xstrdup(act->pod_name);
-	(void)podname_parse(&pod->place, r->jobset, pod->name);
+	(void)podname_parse(&pod->podname, r->jobset, pod->name);
 	pod->changed = true;
 	pod->doc = json_dup(act->pod);
 	map_put(&r->pods, pod->name, pod);
@@ -299,7 +299,7 @@ static bool is_over(const struct run *r)
 static int timeout_ms(const struct run *r)
 {
 	const int64_t times[] = { r->wake_ms,    r->pass_ms,  r->timeout_ms,
-				  r->running_ms, r->pause_ms, r->quiet_ms };
+				  r->running_ms, r->pause_ms, r->silent_check_ms };
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -501,7 +501,7 @@ static void start_clocks(struct run *r)
 	r->start_ms = clock_ms();
 	r->since_1970_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 - r->start_ms;
 	r->pass_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
-	r->pause_ms = r->quiet_ms = -1;
+	r->pause_ms = r->silent_check_ms = -1;
 	if (r->opts->timeout_ms > 0)
 		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
 	if (r->opts->running_ms > 0)

@@ -15,12 +15,12 @@
 /* A pod that jobs.h created and the kubelet still has. */
 struct run_pod {
 	char *name;
-	struct podname place;
+	struct podname podname;
 	bool changed;  /* on_status() was called */
 	bool stopping; /* its exit is not a failure */
 	bool running, ended;
-	char *waits; /* why it does not start, or NULL */
-	cJSON *doc;  /* as published */
+	char *wait_reason; /* why it does not start, or NULL */
+	cJSON *doc;        /* as published */
 	bool published;
 	int64_t restarts;
 };
@@ -43,13 +43,13 @@ struct run {
 
 	int64_t start_ms, since_1970_ms; /* of the monotonic clock; its 0 since 1970 */
 	int64_t pass_ms; /* monotonic: when the controller's next pass is due; -1: none */
-	int64_t timeout_ms; /* monotonic, of the caller; -1: none */
-	int64_t running_ms; /* likewise, until on_running(); -1: none */
-	int64_t wake_ms;    /* monotonic; -1: none */
-	int64_t heard_ms;   /* monotonic: a pod has written, or started */
-	int64_t quiet_ms;   /* likewise: when to look why none does; -1: never */
-	int64_t lines_ms;   /* of the first line since the last pause; -1: none */
-	int64_t pause_ms;   /* monotonic: when to call on_pause() anyway; -1: never */
+	int64_t timeout_ms;      /* monotonic, of the caller; -1: none */
+	int64_t running_ms;      /* likewise, until on_running(); -1: none */
+	int64_t wake_ms;         /* monotonic; -1: none */
+	int64_t activity_ms;     /* monotonic: when a pod last wrote, or started */
+	int64_t silent_check_ms; /* likewise: when to find out why none does; -1: never */
+	int64_t lines_ms;        /* of the first line since the last pause; -1: none */
+	int64_t pause_ms; /* monotonic: when to call on_pause() anyway; -1: never */
 	enum run_end end;
 	int signal;
 	bool killing;          /* the second Ctrl-C came */
@@ -109,11 +109,11 @@ MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
 bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 
 /*
- * run_quiet.c. run_heard(): a pod has written, or started. run_check_quiet() notes now and
- * then that a compiler runs while nothing is written: DeepSpeed, torch.compile and other
- * users of PyTorch's extensions compile for minutes, without a line.
+ * run_quiet.c. Call run_activity() when a pod has written, or started. run_check_quiet()
+ * reports from time to time that a compiler runs while nothing is written: DeepSpeed,
+ * torch.compile and other users of PyTorch's extensions compile for minutes without output.
  */
-void run_heard(struct run *r, int64_t now_ms);
+void run_activity(struct run *r, int64_t now_ms);
 void run_check_quiet(struct run *r);
 
 /* run_publish.c: show a line to the user, and store it in the run's directory. */

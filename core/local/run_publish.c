@@ -58,7 +58,7 @@ void run_report_alone(struct run *r)
 
 /* The pods of one replicatedJob. */
 struct step {
-	const char *name, *waits;
+	const char *name, *wait_reason;
 	bool initializer;
 	int all, made, running, ended;
 };
@@ -83,13 +83,13 @@ static size_t count_steps(const struct run *r, struct step **ret)
 	}
 	map_each(e, &r->pods) {
 		const struct run_pod *pod = e->value;
-		struct step *s = &steps[pod->place.number];
+		struct step *s = &steps[pod->podname.number];
 
 		s->made++;
 		s->running += pod->running && !pod->ended;
 		s->ended += pod->ended;
-		if (pod->waits)
-			s->waits = pod->waits;
+		if (pod->wait_reason)
+			s->wait_reason = pod->wait_reason;
 	}
 	*ret = steps;
 	return n;
@@ -106,8 +106,8 @@ static void add_starting(struct buf *out, const struct step *s)
 		up -= up % tenth;
 	buf_printf(out, "%s%s %d/%d", out->len ? ", " : "pods starting: ", s->name, up,
 		   s->all);
-	if (s->waits)
-		buf_printf(out, " (%s)", s->waits);
+	if (s->wait_reason)
+		buf_printf(out, " (%s)", s->wait_reason);
 }
 
 static void phase_of(const struct run *r, struct buf *out)
@@ -267,9 +267,9 @@ void run_publish_replaced(struct run *r, const struct run_pod *by)
 	map_each(e, &r->deleted_pods) {
 		struct run_pod *pod = e->value;
 
-		if (pod->place.rjob != by->place.rjob ||
-		    pod->place.replica != by->place.replica ||
-		    pod->place.index != by->place.index)
+		if (pod->podname.rjob != by->podname.rjob ||
+		    pod->podname.replica != by->podname.replica ||
+		    pod->podname.index != by->podname.index)
 			continue;
 		map_del(&r->deleted_pods, pod->name);
 		unpublish(r, pod);

@@ -111,7 +111,7 @@ int state_readable(const char *dir, struct error *err)
 	return 0;
 }
 
-const char *state_mark(struct arena *arena, const char *path)
+const char *state_fingerprint(struct arena *arena, const char *path)
 {
 	struct stat st;
 

@@ -29,7 +29,7 @@ bool state_is_name(const char *s);
 MUST_CHECK int state_readable(const char *dir, struct error *err);
 
 /* A text that changes when the file is replaced or changed; "": no such file. */
-const char *state_mark(struct arena *arena, const char *path);
+const char *state_fingerprint(struct arena *arena, const char *path);
 
 /* The error of inotify_init1() or eventfd(), from errno: why, and which limit to check. */
 int state_no_watch(struct error *err);

@@ -47,13 +47,13 @@ static void list_copied(struct backend *b, struct backend_run *r)
 	const cJSON *obj;
 
 	for (int i = 0; i < 2; i++) {
-		const struct published *p = &published[i];
+		const struct published_type *p = &published_types[i];
 		cleanup_json cJSON *list =
 			apiserver_list(b->conf.api, p->api_version, p->kind, r->run.ns);
 
 		json_each(obj, list)
 			if (str_eq(meta_label(obj, POD_JOBSET_LABEL), r->run.name))
-				map_put(&r->run.marks,
+				map_put(&r->run.fingerprints,
 					arena_printf(&a, "%s.%s.json", p->kind,
 						     meta_name(obj)),
 					xstrdup(""));

@@ -39,7 +39,7 @@ static void put_events(struct backend *b, const cJSON *old, const cJSON *now)
 void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind)
 {
 	for (size_t i = 0; i < 2; i++) {
-		const struct published *p = &published[i];
+		const struct published_type *p = &published_types[i];
 		cleanup_json cJSON *list = NULL;
 		const cJSON *obj;
 
@@ -124,7 +124,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	cleanup_json cJSON *last = NULL;
 
 	if (!str_eq(r->run.dir, run->dir)) {
-		map_each(e, &r->run.marks)
+		map_each(e, &r->run.fingerprints)
 			*(char *)e->value = 0;
 		free(r->run.dir);
 		r->run.dir = xstrdup(run->dir);

@@ -31,8 +31,8 @@ static void job_free(void *p)
 	struct job *j = p;
 
 	published_run_release(&j->run);
-	free(j->mark);
-	free(j->trainjob_mark);
+	free(j->fingerprint);
+	free(j->trainjob_fingerprint);
 	cJSON_Delete(j->runtime);
 	free(j);
 }
@@ -106,20 +106,22 @@ static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark = state_mark(&a, path_join(&a, j->run.dir, STATE_TRAINJOB));
+	const char *fingerprint =
+		state_fingerprint(&a, path_join(&a, j->run.dir, STATE_TRAINJOB));
 	cleanup_json cJSON *doc = NULL;
 
-	mark = arena_printf(&a, "%s%s%s%s", running ? "" : "ended ", mark,
-			    state_suspended(j->run.dir) ? " suspended" : "",
-			    running && state_stopped(j->run.dir) ? " stopped" : "");
-	if (str_eq(mark, j->trainjob_mark) ||
+	fingerprint =
+		arena_printf(&a, "%s%s%s%s", running ? "" : "ended ", fingerprint,
+			     state_suspended(j->run.dir) ? " suspended" : "",
+			     running && state_stopped(j->run.dir) ? " stopped" : "");
+	if (str_eq(fingerprint, j->trainjob_fingerprint) ||
 	    state_read_job(&doc, j->run.dir, running, IGNORED))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
 	if (!put(m, &j->run, doc))
 		return false;
-	free(j->trainjob_mark);
-	j->trainjob_mark = xstrdup(mark);
+	free(j->trainjob_fingerprint);
+	j->trainjob_fingerprint = xstrdup(fingerprint);
 	return true;
 }
 
@@ -148,7 +150,7 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	if (stored) {
 		meta_set_uid(doc, meta_uid(stored));
 		json_put(doc, json_dup(json_get(stored, "status")), "status");
-	} else { /* of 0.1.0: older.h */
+	} else { /* of 0.1.0: legacy.h */
 		json_put(doc, json_dup(json_get(trainjob, "status", "jobsStatus")),
 			 "status", "replicatedJobsStatus");
 	}
@@ -177,7 +179,7 @@ static void store_events(struct machine *m, struct job *j)
 		if (json_parse(&doc, line, (size_t)(end - line), IGNORED) ||
 		    !meta_name(doc))
 			continue;
-		free(map_put(&j->run.marks,
+		free(map_put(&j->run.fingerprints,
 			     arena_printf(&a, "Event.%s.json", meta_name(doc)),
 			     xstrdup("")));
 		(void)put(m, &j->run, doc);
@@ -230,8 +232,8 @@ static void drop_run(struct machine *m, struct job *j)
 	j->runtime = NULL;
 	published_unwatch(&j->run, m->inotify);
 	free(j->run.dir);
-	free(j->trainjob_mark);
-	j->run.dir = j->trainjob_mark = NULL;
+	free(j->trainjob_fingerprint);
+	j->run.dir = j->trainjob_fingerprint = NULL;
 	j->has_objects = false;
 	j->events = 0;
 }
@@ -242,12 +244,12 @@ static bool is_of_server(struct arena *a, const char *run)
 }
 
 /* Omit a job that belongs to a server: it is in that server's API. */
-static void hide(struct machine *m, struct job *j, const char *mark)
+static void omit_job(struct machine *m, struct job *j, const char *fingerprint)
 {
 	drop_run(m, j);
 	j->hidden = true;
-	free(j->mark);
-	j->mark = xstrdup(mark);
+	free(j->fingerprint);
+	j->fingerprint = xstrdup(fingerprint);
 }
 
 /* Add the namespace, unless the API has it. */
@@ -287,18 +289,18 @@ static int load_job(struct machine *m, struct job *j, const char *dir, bool obje
 		    struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark, *run;
+	const char *fingerprint, *run;
 	bool running;
 
 	j->expires = -1;
 	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
-	mark = state_mark(&a, dir);
+	fingerprint = state_fingerprint(&a, dir);
 	run = state_newest_run(&a, dir, &running);
 	if (!run)
 		return not_loaded(dir, err);
-	j->last_round = m->round;
+	j->last_scan = m->scan;
 	if (m->mirrors && is_of_server(&a, run)) {
-		hide(m, j, mark);
+		omit_job(m, j, fingerprint);
 		return 0;
 	}
 	j->hidden = false;
@@ -316,10 +318,11 @@ static int load_job(struct machine *m, struct job *j, const char *dir, bool obje
 		mirror_runtime(m, j);
 		store_whole(m, j, running);
 	}
-	free(j->mark);
-	j->mark = running || m->unwritten || (m->mirrors && !j->trainjob_mark)
-			  ? NULL
-			  : xstrdup(mark);
+	free(j->fingerprint);
+	j->fingerprint =
+		running || m->unwritten || (m->mirrors && !j->trainjob_fingerprint)
+			? NULL
+			: xstrdup(fingerprint);
 	if (running)
 		return 0;
 	published_unwatch(&j->run, m->inotify);
@@ -348,10 +351,10 @@ static int refresh_job(struct machine *m, const char *ns, const char *name,
 	const char *key = arena_printf(&a, "%s/%s", ns, name);
 	struct job *j = map_get(&m->jobs, key);
 
-	if (j && j->mark && (j->has_objects || !objects_too || j->hidden) &&
-	    str_eq(j->mark, state_mark(&a, dir))) {
+	if (j && j->fingerprint && (j->has_objects || !objects_too || j->hidden) &&
+	    str_eq(j->fingerprint, state_fingerprint(&a, dir))) {
 		if (!expire(j, dir))
-			j->last_round = m->round;
+			j->last_scan = m->scan;
 		return 0;
 	}
 	if (!j) {
@@ -362,7 +365,7 @@ static int refresh_job(struct machine *m, const char *ns, const char *name,
 	if (load_job(m, j, dir, objects_too, err))
 		return -1;
 	if (expire(j, dir))
-		j->last_round = m->round - 1; /* drop_missing() */
+		j->last_scan = m->scan - 1; /* drop_missing() */
 	return 0;
 }
 
@@ -397,7 +400,7 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 	map_each(e, &m->jobs) {
 		struct job *j = e->value;
 
-		if (j->last_round == m->round || (*ns && !str_eq(j->run.ns, ns)) ||
+		if (j->last_scan == m->scan || (*ns && !str_eq(j->run.ns, ns)) ||
 		    (*name && !str_eq(j->run.name, name)))
 			continue;
 		drop(m, &j->run, TRAINER_API_VERSION, TRAINJOB_KIND, j->run.name);
@@ -414,7 +417,7 @@ static int refresh_jobs(struct machine *m, const char *ns, const char *name,
 	const char *root;
 	char **all;
 
-	m->round++;
+	m->scan++;
 	if (*ns) {
 		if (refresh_namespace(m, ns, name, objects_too, err))
 			return -1;
@@ -456,7 +459,7 @@ static int load_builtin(struct machine *m, const char *name, struct error *err)
 }
 
 /* Runtimes from files are stored with their runs: add those of the jobs read so far. */
-static int refresh_runtimes(struct machine *m, const struct wanted *which,
+static int refresh_runtimes(struct machine *m, const struct object_scope *which,
 			    struct error *err)
 {
 	if (str_eq(which->kind, CLUSTER_RUNTIME_KIND) &&
@@ -484,7 +487,7 @@ static void store_node(struct machine *m)
 }
 
 /* apiserver_conf.refresh: read the directories that the requested kind comes from. */
-static int refresh(void *ctx, const struct wanted *which, struct error *err)
+static int refresh(void *ctx, const struct object_scope *which, struct error *err)
 {
 	static const char *const runtimes[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
 						NULL };

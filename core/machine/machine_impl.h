@@ -11,23 +11,23 @@
 /* A job, and the state of its objects in the API. */
 struct job {
 	struct published_run run; /* the run that the API shows */
-	char *mark; /* of its directory when the job had ended; NULL: not ended */
-	char *trainjob_mark; /* mark of its TrainJob's file when it was read */
-	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */
-	size_t events;       /* bytes of STATE_EVENTS that have been read */
-	unsigned last_round; /* of the machine, in which it was found */
-	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
-	int64_t expires;     /* status_expires() of a run that has ended; -1: never */
-	bool hidden;         /* belongs to a server: not mirrored */
+	char *fingerprint; /* of its directory, once the job has ended; NULL: not ended */
+	char *trainjob_fingerprint; /* of its TrainJob's file when it was read */
+	bool has_objects;   /* its JobSet, Jobs, pods and events are stored, too */
+	size_t events;      /* bytes of STATE_EVENTS that have been read */
+	unsigned last_scan; /* machine.scan, in which it was found */
+	cJSON *runtime;     /* stored for it, if it came from a file; or NULL */
+	int64_t expires;    /* status_expires() of a run that has ended; -1: never */
+	bool hidden;        /* belongs to a server: not mirrored */
 };
 
 struct machine {
 	struct apiserver *api;
 	pthread_mutex_t lock; /* guards the members below */
 	struct map jobs;      /* "NS/NAME" -> struct job */
-	unsigned round;
-	int inotify;    /* -1: nothing is watched */
-	bool mirrors;   /* the API is a server's and has other objects, too */
+	unsigned scan;        /* the number of times that the directories were listed */
+	int inotify;          /* -1: nothing is watched */
+	bool mirrors;         /* the API is a server's and has other objects, too */
 	bool unwritten; /* an object of the job that is read could not be stored now */
 };
 

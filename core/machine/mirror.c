@@ -97,7 +97,8 @@ static bool is_there(const struct mirror *m, const cJSON *obj)
 	const char *name;
 	const char *file = arena_printf(&a, "%s.%s.json", meta_kind(obj), meta_name(obj));
 
-	return j && (!published_kind(&a, file, &name) || map_get(&j->run.marks, file));
+	return j &&
+	       (!published_kind(&a, file, &name) || map_get(&j->run.fingerprints, file));
 }
 
 static void drop_unowned(struct mirror *m)

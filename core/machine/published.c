@@ -13,24 +13,24 @@
 #include "kubelet/node.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
-#include "machine/older.h"
+#include "machine/legacy.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
-const struct published published[] = { { "Pod", "v1" },
-				       { "Job", "batch/v1" },
-				       { JOBSET_KIND, JOBSET_API_VERSION },
-				       { "Event", "v1" },
-				       { NULL, NULL } };
+const struct published_type published_types[] = { { "Pod", "v1" },
+						  { "Job", "batch/v1" },
+						  { JOBSET_KIND, JOBSET_API_VERSION },
+						  { "Event", "v1" },
+						  { NULL, NULL } };
 
-const struct published *published_kind(struct arena *a, const char *file,
-				       const char **ret_name)
+const struct published_type *published_kind(struct arena *a, const char *file,
+					    const char **ret_name)
 {
 	const size_t others = strlen("..json"); /* than the kind and the name */
 
-	for (const struct published *p = published; p->kind; p++) {
+	for (const struct published_type *p = published_types; p->kind; p++) {
 		const char *rest = str_after(file, p->kind);
 
 		if (!rest || *rest != '.' || strlen(rest) <= others ||
@@ -180,7 +180,7 @@ void published_run_init(struct published_run *r, const char *ns, const char *nam
 
 void published_run_release(struct published_run *r)
 {
-	map_release(&r->marks, free);
+	map_release(&r->fingerprints, free);
 	free(r->ns);
 	free(r->name);
 	free(r->dir);
@@ -189,19 +189,19 @@ void published_run_release(struct published_run *r)
 bool published_is_new(struct published_run *r, const char *path, bool ended)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark =
-		arena_printf(&a, "%s%s", ended ? "ended " : "", state_mark(&a, path));
+	const char *fingerprint = arena_printf(&a, "%s%s", ended ? "ended " : "",
+					       state_fingerprint(&a, path));
 	const char *file = path_base(path);
 
-	if (str_eq(map_get(&r->marks, file), mark))
+	if (str_eq(map_get(&r->fingerprints, file), fingerprint))
 		return false;
-	free(map_put(&r->marks, file, xstrdup(mark)));
+	free(map_put(&r->fingerprints, file, xstrdup(fingerprint)));
 	return true;
 }
 
 void published_forget(struct published_run *r, const char *file)
 {
-	*(char *)map_get(&r->marks, file) = 0;
+	*(char *)map_get(&r->fingerprints, file) = 0;
 }
 
 static void drop_file(struct published_run *r, const char *file,
@@ -209,11 +209,11 @@ static void drop_file(struct published_run *r, const char *file,
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *name;
-	const struct published *p = published_kind(&a, file, &name);
+	const struct published_type *p = published_kind(&a, file, &name);
 
 	if (p)
 		to->drop(to->ctx, r, p->api_version, p->kind, name);
-	free(map_del(&r->marks, file));
+	free(map_del(&r->fingerprints, file));
 }
 
 void published_read_run(struct published_run *r, const cJSON *ended,
@@ -223,11 +223,11 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 	const char *dir = path_join(&a, r->dir, STATE_API), *name;
 
 	if (!file_exists(dir)) {
-		older_read_run(r, ended, to);
+		legacy_read_run(r, ended, to);
 		return;
 	}
 	for (char **e = state_entries(&a, dir); *e; e++) {
-		const struct published *p = published_kind(&a, *e, &name);
+		const struct published_type *p = published_kind(&a, *e, &name);
 		const char *path = path_join(&a, dir, *e);
 		cleanup_json cJSON *doc = NULL;
 
@@ -246,7 +246,7 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 		if (!to->put(to->ctx, r, doc))
 			published_forget(r, *e);
 	}
-	map_each(e, &r->marks)
+	map_each(e, &r->fingerprints)
 		if ((str_starts(e->key, "Pod.") || str_starts(e->key, "Job.")) &&
 		    !file_exists(path_join(&a, dir, e->key)))
 			drop_file(r, e->key, to);
@@ -254,7 +254,7 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 
 void published_drop_run(struct published_run *r, const struct published_sink *to)
 {
-	map_each(e, &r->marks)
+	map_each(e, &r->fingerprints)
 		drop_file(r, e->key, to);
 }
 

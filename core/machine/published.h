@@ -11,22 +11,24 @@
 
 #define JOBSET_UID_LABEL "jobset.sigs.k8s.io/jobset-uid"
 
-struct published {
+/* A kind of objects that runs publish. */
+struct published_type {
 	const char *kind, *api_version;
 };
-extern const struct published published[]; /* pods first; ends with { NULL } */
+extern const struct published_type published_types[]; /* pods first; ends with { NULL } */
 
 /* From a name such as "Pod.two-node-0-0-abcde.json"; NULL: no published object has it. */
-const struct published *published_kind(struct arena *a, const char *file,
-				       const char **ret_name);
+const struct published_type *published_kind(struct arena *a, const char *file,
+					    const char **ret_name);
 cJSON *published_read(const char *path); /* NULL: it cannot be read */
 
 /* A job, and what has been read of its run. */
 struct published_run {
-	char *ns, *name;  /* the job's */
-	char *dir;        /* the run's; NULL: none has been read */
-	struct map marks; /* name in STATE_API -> its mark when it was read */
-	int watches[2];   /* inotify's, of the run; -1: none */
+	char *ns, *name; /* the job's */
+	char *dir;       /* the run's; NULL: none has been read */
+	/* File in STATE_API -> its state_fingerprint() when it was read. */
+	struct map fingerprints;
+	int watches[2]; /* inotify's, of the run; -1: none */
 };
 
 struct published_sink {

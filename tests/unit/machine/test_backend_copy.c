@@ -284,7 +284,7 @@ static void test_file_names(void **state)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *name = NULL;
-		const struct published *p =
+		const struct published_type *p =
 			published_kind(&s->arena, rows[i].file, &name);
 
 		assert_true(str_eq(p ? p->kind : NULL, rows[i].kind));

@@ -1,5 +1,5 @@
-/* older.c - the pods of a run of kftrainer 0.1.0 (machine/older.h). */
-#include "machine/older.h"
+/* legacy.c - the pods of a run of kftrainer 0.1.0 (machine/legacy.h). */
+#include "machine/legacy.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -18,14 +18,14 @@
 #define UNKNOWN      "ContainerStatusUnknown"
 #define UNKNOWN_TEXT "kftrainer 0.1.0 did not store its exit code"
 
-struct older {
+struct legacy_run {
 	struct published_run *run;
 	const cJSON *jobset, *trainjob;
 	const cJSON *end; /* the condition; NULL: none */
 	bool ended, complete;
 };
 
-static cJSON *state_of(const struct older *o)
+static cJSON *state_of(const struct legacy_run *o)
 {
 	cJSON *state = cJSON_CreateObject();
 
@@ -41,7 +41,7 @@ static cJSON *state_of(const struct older *o)
 }
 
 static void put_statuses(cJSON *pod, const char *list, const char *statuses,
-			 const struct older *o)
+			 const struct legacy_run *o)
 {
 	cJSON *all = json_list(json_obj(pod, "status"), statuses);
 	const cJSON *c;
@@ -67,7 +67,7 @@ static void put_labels(cJSON *obj, const cJSON *jobset, const struct podname *at
 }
 
 /* An object of the run: its uid is made from the TrainJob's and its name. */
-static cJSON *make(const char *api_version, const char *kind, const struct older *o,
+static cJSON *make(const char *api_version, const char *kind, const struct legacy_run *o,
 		   const char *name)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -79,7 +79,7 @@ static cJSON *make(const char *api_version, const char *kind, const struct older
 }
 
 /* The Job of a pod. */
-static cJSON *make_job(const struct older *o, const struct podname *at)
+static cJSON *make_job(const struct legacy_run *o, const struct podname *at)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *name =
@@ -96,8 +96,8 @@ static cJSON *make_job(const struct older *o, const struct podname *at)
 	return job;
 }
 
-static cJSON *make_pod(const struct older *o, const struct podname *at, const cJSON *job,
-		       const char *name)
+static cJSON *make_pod(const struct legacy_run *o, const struct podname *at,
+		       const cJSON *job, const char *name)
 {
 	cleanup_arena struct arena a = { 0 };
 	cJSON *pod = make("v1", "Pod", o, name);
@@ -118,21 +118,21 @@ static cJSON *make_pod(const struct older *o, const struct podname *at, const cJ
 }
 
 /* Put an object, unless it has been put. */
-static void put(const struct older *o, const struct published_sink *to, cJSON *obj)
+static void put(const struct legacy_run *o, const struct published_sink *to, cJSON *obj)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark = arena_printf(&a, "%s/logs/%s/%s.%s.json", o->run->dir,
+	const char *path = arena_printf(&a, "%s/logs/%s/%s.%s.json", o->run->dir,
 					meta_name(obj), meta_kind(obj), meta_name(obj));
 
-	if (published_is_new(o->run, mark, o->ended))
+	if (published_is_new(o->run, path, o->ended))
 		(void)to->put(to->ctx, o->run, obj);
 }
 
-void older_read_run(struct published_run *r, bool ended, const struct published_sink *to)
+void legacy_read_run(struct published_run *r, bool ended, const struct published_sink *to)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *jobset = NULL, *trainjob = NULL;
-	struct older o = { .run = r, .ended = ended };
+	struct legacy_run o = { .run = r, .ended = ended };
 
 	if (state_read_jobset(&jobset, r->dir, IGNORED) ||
 	    state_read_job(&trainjob, r->dir, !ended, IGNORED))

@@ -1,9 +1,9 @@
 /*
- * older.h - the pods of a run of kftrainer 0.1.0, which published no objects
+ * legacy.h - the pods of a run of kftrainer 0.1.0, which published no objects
  * (state_owned.h), made from its JobSet and the names of its logs.
  */
-#ifndef MACHINE_OLDER_H
-#define MACHINE_OLDER_H
+#ifndef MACHINE_LEGACY_H
+#define MACHINE_LEGACY_H
 
 #include "machine/published.h"
 
@@ -11,6 +11,7 @@
  * Put a pod for each directory in logs/. `ended`: the run has ended. How each container
  * ended is not stored: only the TrainJob says whether all succeeded.
  */
-void older_read_run(struct published_run *r, bool ended, const struct published_sink *to);
+void legacy_read_run(struct published_run *r, bool ended,
+		     const struct published_sink *to);
 
 #endif

@@ -45,6 +45,8 @@ enum arrow_kind {
 
 enum arrow_unit { ARROW_MS = 1, ARROW_US, ARROW_NS };
 
+struct project_constant;
+
 struct field {
 	char *name;
 	enum arrow_kind kind;
@@ -56,6 +58,7 @@ struct field {
 	bool utc;                 /* a timestamp is an instant (UTC), not local time */
 	bool int96;               /* a timestamp: utc is not known */
 	bool uuid;                /* of ARROW_FIXED */
+	const struct project_constant *initial; /* where a file lacks it; NULL: null */
 	struct field *children;
 	size_t n_children;
 	/*

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arrow/iceberg_impl.h"
+#include "arrow/scalar.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
@@ -75,6 +76,72 @@ static int build_primitive(struct builder *b, struct field *f, const char *type)
 			 str_visible(&arena, type, false));
 }
 
+/* ---- initial-default ---- */
+
+/* spec.md, "JSON single-value serialization": bytes are hexadecimal there. */
+static int read_hex(struct scalar *ret, struct builder *b, const struct field *f,
+		    const cJSON *v)
+{
+	cleanup_buf struct buf bytes = { .max = MAX_FIXED };
+	const char *s = cJSON_IsString(v) ? v->valuestring : "?";
+
+	if (hex_decode(&bytes, s, strlen(s), IGNORED) || bytes.overflowed ||
+	    (f->kind == ARROW_FIXED && bytes.len != f->width))
+		return error_set(b->err, ERR_FORMAT,
+				 "column %s: expected bytes in hexadecimal", f->name);
+	ret->bytes.data =
+		(const uint8_t *)str_slice(b->arena, (const char *)bytes.data, bytes.len);
+	ret->bytes.len = bytes.len;
+	return 0;
+}
+
+static int read_value(struct scalar *ret, struct builder *b, const struct field *f,
+		      const cJSON *v)
+{
+	if (f->kind == ARROW_BINARY || (f->kind == ARROW_FIXED && !f->uuid))
+		return read_hex(ret, b, f, v);
+	if (scalar_of_json(ret, b->arena, f, v, b->err))
+		return -1;
+	if ((f->width == 4 && ret->integer != (int32_t)ret->integer) ||
+	    (f->width == 8 && ret->integer != (int64_t)ret->integer))
+		return error_set(b->err, ERR_FORMAT, "column %s: out of range", f->name);
+	return 0;
+}
+
+static struct bytes big_endian(struct arena *arena, __int128 v)
+{
+	uint8_t *p = arena_alloc(arena, sizeof(v));
+
+	for (size_t i = 0; i < sizeof(v); i++)
+		p[sizeof(v) - 1 - i] = (uint8_t)((unsigned __int128)v >> 8 * i);
+	return (struct bytes){ p, sizeof(v) };
+}
+
+/* The value of the column in files that lack it; only format version 3 should have any. */
+static int build_initial(struct builder *b, struct field *f, const cJSON *v)
+{
+	struct project_constant *k = arena_alloc(b->arena, sizeof(*k));
+	struct scalar value = { 0 };
+
+	if (!v || cJSON_IsNull(v))
+		return 0;
+	if (field_has_children(f))
+		return error_set(b->err, ERR_UNSUPPORTED,
+				 "column %s: an initial-default of a nested type",
+				 f->name);
+	if (read_value(&value, b, f, v))
+		return error_wrap(b->err, "initial-default");
+	k->id = f->id;
+	k->number = (int64_t)value.integer;
+	k->real = value.real;
+	k->bytes = f->kind == ARROW_DECIMAL ? big_endian(b->arena, value.integer)
+					    : value.bytes;
+	f->initial = k;
+	return 0;
+}
+
+/* ---- nested types ---- */
+
 static struct field *alloc_fields(struct builder *b, size_t n)
 {
 	struct field *f = arena_alloc(b->arena, (n + 1) * sizeof(*f));
@@ -95,7 +162,10 @@ static int build_member(struct builder *b, struct field *f, const cJSON *node)
 	f->name = arena_strdup(b->arena, name);
 	f->id = (int32_t)id;
 	f->nullable = !json_bool(node, false, "required");
-	return build(b, f, json_member(node, "type"));
+	return build(b, f, json_member(node, "type")) ||
+			       build_initial(b, f, json_member(node, "initial-default"))
+		       ? -1
+		       : 0;
 }
 
 static int build_struct(struct builder *b, struct field *f, const cJSON *fields)

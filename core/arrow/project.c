@@ -168,7 +168,7 @@ static const struct project_constant *find_constant(const struct builder *b,
 		if (s->by_name ? to == &s->to[s->constants[i].id]
 			       : to->id == s->constants[i].id)
 			return &s->constants[i];
-	return NULL;
+	return to->initial;
 }
 
 static bool is_source(const struct builder *b, const struct field *to,

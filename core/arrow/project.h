@@ -3,7 +3,7 @@
  * "Column Projection") or by name.
  *
  * Integers, floats and decimals widen; times take the table's unit. A column that the file
- * lacks is a constant of its partition, or null.
+ * lacks is a constant of its partition, the column's initial value, or null.
  */
 #ifndef ARROW_PROJECT_H
 #define ARROW_PROJECT_H

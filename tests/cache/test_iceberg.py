@@ -363,6 +363,38 @@ meta.add_deletes(2, pa.Table.from_pylist([{"extra": None, "id": 7}, {"extra": 5,
 want = table.scan().to_arrow().cast(arrow(table.schema()))
 check("equality deletes by a column that older files lack", compare(meta.save("later"), without(want, [7])))
 
+# ---- values of columns that older files lack ----
+def schema_of(meta):
+    return next(s for s in meta.doc["schemas"] if s["schema-id"] == meta.doc["current-schema-id"])
+
+
+schema_of(meta)["fields"][-1]["initial-default"] = 5
+want = want.set_column(want.schema.get_field_index("extra"), want.schema.field("extra"), pa.array([5] * len(want), pa.int32()))
+check("equality deletes by an initial-default", compare(meta.save("initial"), without(want, [8])))
+late = datetime.datetime(2026, 11, 30, 8, 30, 0, 12345)
+INITIAL = {"boolean": (True, True), "int": (-5, -5), "long": (-2**63, -2**63), "float": (.5, .5), "double": (1e300, 1e300),
+           "decimal(9, 2)": ("-12.50", decimal.Decimal("-12.50")), "date": ("2026-11-30", late.date()), "time": ("08:30:00.012345", late.time()),
+           "timestamp": ("2026-11-30T08:30:00.012345", late),
+           "timestamptz": ("2026-11-30T08:30:00.012345+00:00", late.replace(tzinfo=datetime.timezone.utc)), "string": ("ü", "ü"),
+           "binary": ("00ff", b"\0\xff"), "fixed[3]": ("0102ff", b"\1\2\xff"), "uuid": (str(uuid.UUID(int=7)), uuid.UUID(int=7).bytes)}
+table = catalog.create_table("db.initial", Schema(NestedField(1, "id", LongType(), True), NestedField(2, "s", StructType(NestedField(3, "x", LongType())))),
+                             properties=version(2))
+append({"id": 1, "s": {"x": 1}}, {"id": 2, "s": None})
+meta = lake.Metadata(table.metadata_location)
+fields = schema_of(meta)["fields"]
+for i, (kind, (text, _)) in enumerate(INITIAL.items()):
+    fields.append({"id": 10 + i, "name": f"c{i}", "type": kind, "required": i % 2 == 0, "initial-default": text})
+    fields[1]["type"]["fields"].append({"id": 50 + i, "name": f"c{i}", "type": kind, "required": False, "initial-default": text})
+values = {f"c{i}": v for i, (_, v) in enumerate(INITIAL.values())}
+want = pa.Table.from_pylist([{"id": 1, "s": {"x": 1, **values}, **values}, {"id": 2, "s": None, **values}], schema=arrow(Schema.model_validate(schema_of(meta))))
+check("initial-default of every type", compare(meta.save("every"), want))
+check("a filter on it", None if keeps([["c1", "=", -5]], meta.path.with_name("every.metadata.json")) == [1, 2] else "no")
+for kind, text in {"int": 2**31, "date": "30.11.2026", "fixed[3]": "01", "binary": "0g", "string": 1, "boolean": "true", "decimal(9, 2)": "1.255"}.items():
+    fields[2:] = [{"id": 10, "name": "wrong", "type": kind, "required": False, "initial-default": text}]
+    refused(f"initial-default {text} of {kind}", ["initial-default: column wrong: "], meta.save("wrong"))
+fields[2:] = [{"id": 10, "name": "wrong", "type": {"type": "struct", "fields": []}, "required": False, "initial-default": {}}]
+refused("initial-default of a struct", ["column wrong: an initial-default of a nested type"], meta.save("wrong"))
+
 # ---- files that Iceberg did not write ----
 table = catalog.create_table("db.foreign", Schema(NestedField(1, "id", LongType(), True), NestedField(2, "s", StringType()),
                                                   NestedField(3, "inner", StructType(NestedField(4, "x", ListType(5, LongType(), False)),

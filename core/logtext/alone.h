@@ -16,10 +16,10 @@
 #define ALONE_REASON "TrainsAlone" /* of events and of `why` */
 
 /* The advice that follows the sign that was seen. */
-#define ALONE_REMEDY                                                                    \
-	"if they should train one model together, each trains alone: start the script " \
-	"with torchrun (--launcher torchrun), and on CPUs set ACCELERATE_USE_CPU=true " \
-	"for accelerate"
+#define ALONE_REMEDY                                                                       \
+	"if they should train one model together, each trains alone: start the script "    \
+	"with torchrun (--launcher torchrun), without its --standalone and --nnodes, and " \
+	"on CPUs set ACCELERATE_USE_CPU=true for accelerate"
 
 enum { ALONE_TEXT_SIZE = 600 };
 

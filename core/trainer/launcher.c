@@ -130,6 +130,8 @@ static const char *const by_itself[] = {
 	NULL,
 };
 
+static const char *const shells[] = { "sh", "bash", "dash", "ash", "zsh", NULL };
+
 /* One simple command: its words, the program first. */
 struct command {
 	const char **words;
@@ -146,6 +148,7 @@ struct check {
 	const char *fault;
 	bool searched; /* `text`, as Python code: once, not for each command */
 	bool right;    /* a launcher of the right kind was found */
+	bool in_file;  /* a script of the shell is being read */
 };
 
 static bool has_any(const char *text, const char *const *list)
@@ -187,20 +190,52 @@ static bool is_assignment(const char *word)
 
 /*
  * Commands and words of the shell that start the program that follows. `valued`: short
- * options with a value of their own; `operands`: words between options and program.
+ * options with a value of their own; `operands`: words between options and program;
+ * `long_valued`: as `valued`, each between spaces.
  */
 static const struct wrapper {
 	const char *name, *valued;
 	size_t operands;
+	const char *long_valued;
 } wrappers[] = {
-	{ "!", "", 0 },      { "{", "", 0 },         { "do", "", 0 },
-	{ "else", "", 0 },   { "env", "uCS", 0 },    { "exec", "a", 0 },
-	{ "if", "", 0 },     { "ionice", "cn", 0 },  { "nice", "n", 0 },
-	{ "nohup", "", 0 },  { "numactl", "", 0 },   { "poetry", "", 0 },
-	{ "run", "", 0 },    { "setsid", "", 0 },    { "stdbuf", "ioe", 0 },
-	{ "sudo", "gu", 0 }, { "taskset", "", 1 },   { "then", "", 0 },
-	{ "time", "fo", 0 }, { "timeout", "ks", 1 }, { "until", "", 0 },
-	{ "uv", "", 0 },     { "while", "", 0 },
+	{ "!", "", 0, "" },
+	{ "{", "", 0, "" },
+	{ "catchsegv", "", 0, "" },
+	{ "conda", "", 0, "" },
+	{ "ddtrace-run", "", 0, "" },
+	{ "do", "", 0, "" },
+	{ "dumb-init", "r", 0, "" },
+	{ "else", "", 0, "" },
+	{ "env", "uCS", 0, "" },
+	{ "exec", "a", 0, "" },
+	{ "if", "", 0, "" },
+	{ "ionice", "cn", 0, "" },
+	{ "mamba", "", 0, "" },
+	{ "micromamba", "", 0, "" },
+	{ "nice", "n", 0, "" },
+	{ "nohup", "", 0, "" },
+	{ "nsys", "", 0, "" },
+	{ "numactl", "CNPim", 0, "" },
+	{ "pdm", "", 0, "" },
+	{ "pipenv", "", 0, "" },
+	{ "pixi", "", 0, "" },
+	{ "poetry", "", 0, "" },
+	{ "profile", "cfostxwy", 0, "" },
+	{ "run", "enpw", 0,
+	  " cwd directory env-file environment extra group manifest-path name package "
+	  "prefix project python with with-requirements " },
+	{ "setsid", "", 0, "" },
+	{ "stdbuf", "ioe", 0, "" },
+	{ "strace", "eo", 0, "" },
+	{ "sudo", "gu", 0, "" },
+	{ "taskset", "", 1, "" },
+	{ "then", "", 0, "" },
+	{ "time", "fo", 0, "" },
+	{ "timeout", "ks", 1, "" },
+	{ "tini", "p", 0, "" },
+	{ "until", "", 0, "" },
+	{ "uv", "", 0, "" },
+	{ "while", "", 0, "" },
 };
 
 static void skip(struct command *c, size_t n)
@@ -210,20 +245,27 @@ static void skip(struct command *c, size_t n)
 	c->n -= n;
 }
 
+/* Is the next word the value of that option? */
+static bool has_value(const struct wrapper *w, struct arena *arena, const char *word)
+{
+	if (word[1] == '-')
+		return word[2] &&
+		       strstr(w->long_valued, arena_printf(arena, " %s ", word + 2));
+	return word[1] && !word[2] && strchr(w->valued, word[1]);
+}
+
 static bool skip_wrapper(struct command *c)
 {
+	cleanup_arena struct arena arena = { 0 };
 	const struct wrapper *w = NULL;
-	const char *word;
 
 	for (size_t i = 0; c->n && i < N_ELEMENTS(wrappers) && !w; i++)
 		if (str_eq(path_base(*c->words), wrappers[i].name))
 			w = &wrappers[i];
 	if (!w)
 		return false;
-	for (skip(c, 1); c->n && **c->words == '-';) {
-		word = *c->words;
-		skip(c, word[1] && !word[2] && strchr(w->valued, word[1]) ? 2 : 1);
-	}
+	for (skip(c, 1); c->n && **c->words == '-';)
+		skip(c, has_value(w, &arena, *c->words) ? 2 : 1);
 	skip(c, w->operands);
 	return true;
 }
@@ -340,9 +382,109 @@ static const struct row *row_of(const struct command *c)
 	return NULL;
 }
 
+/* The value of a word `--NAME=VALUE` or `--NAME VALUE`, with - or _ in it; or NULL. */
+static const char *value_of(const char *word, const char *next, const char *name)
+{
+	word += strspn(word, "-");
+	for (; *name; name++, word++)
+		if (*word != *name && (*name != '_' || *word != '-'))
+			return NULL;
+	return *word == '=' ? word + 1 : *word ? NULL : next;
+}
+
+static bool is_this_host(const char *endpoint)
+{
+	return str_starts(endpoint, "localhost") || str_starts(endpoint, "127.") ||
+	       str_starts(endpoint, "[::1]");
+}
+
+/* The option of torchrun by which it meets no other node, as it is given; or NULL. */
+static const char *lone_option(struct arena *arena, const struct command *c)
+{
+	static const char *const flags[] = {
+		"-m",         "--module",     "--no-python", "--no_python", "--run-path",
+		"--run_path", "--standalone", "--use-env",   "--use_env",   NULL
+	};
+
+	for (size_t i = 1; i < c->n && *c->words[i] == '-'; i++) {
+		const char *word = c->words[i],
+			   *next = i + 1 < c->n ? c->words[i + 1] : "";
+		const char *nodes = value_of(word, next, "nnodes");
+		const char *endpoint = value_of(word, next, "rdzv_endpoint");
+		bool apart = !strchr(word, '=') && !str_in(word, flags);
+
+		if (str_eq(word, "--standalone"))
+			return word;
+		if ((nodes && (str_eq(nodes, "1") || str_eq(nodes, "1:1"))) ||
+		    (endpoint && is_this_host(endpoint)))
+			return apart ? arena_printf(arena, "%s %s", word, next) : word;
+		i += apart;
+	}
+	return NULL;
+}
+
+/* A launcher of the right kind. */
+static void found_right(struct check *k, const struct command *c)
+{
+	const char *option = k->nodes > 1 && str_in(path_base(*c->words), of_torch)
+				     ? lone_option(k->arena, c)
+				     : NULL;
+
+	if (!option)
+		k->right = true;
+	else if (!k->fault)
+		k->fault = arena_printf(
+			k->arena,
+			"%s %s does not join the nodes: %s trains alone, or fails; leave "
+			"it out, as the runtime sets the nodes and their address",
+			path_base(*c->words), option, nodes_text(k));
+}
+
+static void check_script(struct check *k, const char *script);
+
+/* A script of the shell, if the caller can read it; but not those that it starts. */
+static void found_shell(struct check *k, const char *path)
+{
+	const char *script = NULL;
+
+	if (k->code && !k->in_file)
+		script = k->code->read(k->code->ctx, k->arena, path);
+	if (!script || has_any(script, aware))
+		return;
+	k->in_file = true;
+	check_script(k, script);
+	k->in_file = false;
+}
+
+/* The file that a shell runs, or that is one of the shell by its name; or NULL. */
+static const char *shell_script(const struct command *c)
+{
+	size_t i = str_in(path_base(*c->words), shells);
+
+	while (i && i < c->n && *c->words[i] == '-')
+		if (strchr(c->words[i++], 'c'))
+			return NULL;
+	return i < c->n && str_ends(c->words[i], ".sh") ? c->words[i] : NULL;
+}
+
+static void check_launcher(struct check *k, const struct command *c)
+{
+	const char *program = path_base(*c->words);
+	bool of_nodes = str_in(program, of_torch);
+	const struct row *row = row_of(c);
+
+	if (str_in(program, of_mpi) || (of_nodes && k->kind == TORCH))
+		found_right(k, c);
+	else if (of_nodes && k->kind == MPI && k->nodes > 1)
+		found_wrong(k, NULL, program);
+	if (row && (has_option(c, row->enough) || has_env(k, row->env)))
+		k->right = true;
+	else if (row && k->nodes > 1)
+		found_wrong(k, row, program);
+}
+
 static void check_command(struct check *k, struct command c)
 {
-	const struct row *row;
 	const char *script = NULL;
 	bool plain = false;
 
@@ -351,19 +493,16 @@ static void check_command(struct check *k, struct command c)
 		return;
 	if (launcher_is_python(*c.words))
 		plain = !skip_to_module(&c, &script);
-	if (plain) {
+	else if (str_ends(*c.words, ".py"))
+		plain = (script = *c.words);
+	else
+		script = shell_script(&c);
+	if (plain)
 		found_python(k, script);
-		return;
-	}
-	k->right |= str_in(path_base(*c.words), k->kind == MPI ? of_mpi : of_torch) ||
-		    str_in(path_base(*c.words), of_mpi);
-	if (k->kind == MPI && k->nodes > 1 && str_in(path_base(*c.words), of_torch))
-		found_wrong(k, NULL, *c.words);
-	row = row_of(&c);
-	if (row && (has_option(&c, row->enough) || has_env(k, row->env)))
-		k->right = true;
-	else if (row && k->nodes > 1)
-		found_wrong(k, row, *c.words);
+	else if (script)
+		found_shell(k, script);
+	else
+		check_launcher(k, &c);
 }
 
 /* Split a script of sh into simple commands, by a rough reading of its grammar. */
@@ -404,8 +543,6 @@ static void add_words(struct command *c, const cJSON *list)
 /* The script of [sh, -c, SCRIPT, ...], or NULL. */
 static const char *script_of(const struct command *c)
 {
-	static const char *const shells[] = { "sh", "bash", "dash", "ash", "zsh", NULL };
-
 	if (c->n < 3 || !str_in(path_base(c->words[0]), shells))
 		return NULL;
 	for (size_t i = 1; i + 1 < c->n && *c->words[i] == '-'; i++)

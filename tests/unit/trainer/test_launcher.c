@@ -70,6 +70,45 @@ static const struct {
 	{ "[oumi, distributed, torchrun, -m, oumi, train]", TORCH, 2, 0,
 	  "oumi distributed", "torchrun -m oumi train" },
 
+	{ "[torchrun, --standalone, --nproc-per-node=gpu, a.py]", TORCH, 2, 0,
+	  "torchrun --standalone does not join the nodes: each of the 2 nodes",
+	  "leave it out" },
+	{ "[torchrun, --nproc_per_node, '2', --nnodes, '1', a.py]", TORCH, 2, 0,
+	  "torchrun --nnodes 1 does", "" },
+	{ "[torchrun, --nnodes=1:1, a.py]", TORCH, 2, 0, "torchrun --nnodes=1:1 does",
+	  "" },
+	{ "[bash, -c, 'torchrun --rdzv-backend=c10d --rdzv-endpoint=localhost:0 a.py']",
+	  TORCH, 2, 0, "torchrun --rdzv-endpoint=localhost:0 does", "" },
+	{ "[python3, -m, torch.distributed.run, --rdzv_endpoint, '127.0.0.1:29500', -m, "
+	  "a]",
+	  TORCH, 2, 0, "torch.distributed.run --rdzv_endpoint 127.0.0.1:29500 does", "" },
+	{ "[bash, wrong.sh]", TORCH, 2, 0, "accelerate launch", "torchrun SCRIPT" },
+	{ "[./wrong.sh, --lr, '1']", TORCH, 2, 0, "accelerate launch",
+	  "torchrun SCRIPT" },
+	{ "[bash, -ex, itself.sh]", TORCH, 2, 0, "trl sft", "" },
+	{ "[sh, -c, 'cd x; bash wrong.sh']", TORCH, 2, 0, "accelerate launch", "" },
+	{ "[uv, run, --with, torch, accelerate, launch, a.py]", TORCH, 2, 0,
+	  "accelerate launch", "" },
+	{ "[uv, run, acc.py]", TORCH, 2, 0, "trains alone", "torchrun" },
+	{ "[./acc.py]", TORCH, 2, 0, "trains alone", "torchrun" },
+	{ "[conda, run, --no-capture-output, -n, env, accelerate, launch, a.py]", TORCH,
+	  2, 0, "accelerate launch", "" },
+	{ "[nsys, profile, -o, x, --trace=cuda, python, acc.py]", TORCH, 2, 0,
+	  "trains alone", "torchrun" },
+	{ "[numactl, -N, '0', trl, sft]", TORCH, 2, 0, "trl sft", "" },
+
+	{ "[torchrun, --standalone, a.py]", TORCH, 1, 2, NULL, NULL },
+	{ "[torchrun, --nnodes=2, a.py, --standalone]", TORCH, 2, 0, NULL, NULL },
+	{ "[torchrun, '--nnodes=1:2', a.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[torchrun, -m, a, --nnodes=1]", TORCH, 2, 0, NULL, NULL },
+	{ "[torchrun, --nnodes]", TORCH, 2, 0, NULL, NULL },
+	{ "[sh, -c, 'torchrun --standalone prepare.py && torchrun a.py']", TORCH, 2, 0,
+	  NULL, NULL },
+	{ "[bash, right.sh]", TORCH, 2, 0, NULL, NULL },
+	{ "[bash, aware.sh]", TORCH, 2, 0, NULL, NULL },
+	{ "[bash]", TORCH, 2, 0, NULL, NULL },
+	{ "[uv, run, torchrun, a.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[uv, run, --with]", TORCH, 2, 0, NULL, NULL },
 	{ "[llamafactory-cli, export, c.yaml]", TORCH, 2, 0, NULL, NULL },
 	{ "[sh, -c, 'NNODES=2 NODE_RANK=$PET_NODE_RANK llamafactory-cli train c']", TORCH,
 	  2, 0, NULL, NULL },
@@ -121,11 +160,16 @@ static const char *read_code(void *ctx, struct arena *arena, const char *path)
 		{ "plain.py", "print('hello')\n" },
 		{ "aware.py", "import os\ninit_process_group('gloo', "
 			      "rank=int(os.environ['PET_NODE_RANK']))\n" },
+		{ "wrong.sh",
+		  "#!/bin/sh\n# by torchrun later\naccelerate launch a.py\n" },
+		{ "itself.sh", "[ $# = 0 ] && bash itself.sh 1\ntrl sft\n" },
+		{ "right.sh", "set -e\npip install trl\ntorchrun \\\n  a.py $@\n" },
+		{ "aware.sh", "accelerate launch --config_file $PET_NODE_RANK.yaml" },
 		{ "spawns.py", "mp.spawn(f)\ninit_process_group('gloo')\n" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(files); i++)
-		if (str_eq(files[i].path, path))
+		if (str_eq(files[i].path, str_starts(path, "./") ? path + 2 : path))
 			return files[i].text;
 	return NULL;
 }

@@ -397,6 +397,10 @@ static void add_conditions(struct pod_fact_list *facts, const cJSON *status)
 	}
 }
 
+/* Reasons of pods that their node ended while they ran: pkg/kubelet/eviction, nodeshutdown, preemption. */
+static const char *const node_ends[] = { "Evicted", "Terminated", "Shutdown",
+					 "Preempting", NULL };
+
 void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret)
 {
 	static const char *const lists[] = { "initContainerStatuses",
@@ -411,9 +415,9 @@ void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret)
 			add_state(ret, c, "state");
 			add_state(ret, c, "lastState");
 		}
-	/* The kubelet failed the pod itself; an eviction also has a condition. */
+	/* The kubelet failed the pod itself; such a disruption also has a condition. */
 	if (reason && str_eq(json_str(status, "phase"), "Failed")) {
-		struct pod_fact f = { .cause = str_eq(reason, "Evicted") ? POD_DISRUPTED
+		struct pod_fact f = { .cause = str_in(reason, node_ends) ? POD_DISRUPTED
 									 : POD_REJECTED,
 				      .reason = reason,
 				      .message = json_str(status, "message") };

@@ -261,6 +261,9 @@ static const char *disrupted(struct why *w, const struct pod_fact *fact)
 		const char *reason, *what;
 	} rows[] = {
 		{ "Evicted", "was evicted by its node" },
+		{ "Terminated", "was ended as its node shut down" },
+		{ "Shutdown", "was ended as its node shut down" },
+		{ "Preempting", "was ended by its node for a critical pod" },
 		{ "TerminationByKubelet", "was ended by its node" },
 		{ "PreemptionByScheduler", "was preempted by a pod of higher priority" },
 		{ "DeletionByTaintManager",
@@ -291,7 +294,8 @@ const char *why_failure(struct why *w, const struct failure *f)
 	if (f->fact.cause == POD_DISRUPTED)
 		return arena_printf(w->arena, "%s, %s", who, disrupted(w, &f->fact));
 	if (f->fact.cause == POD_REJECTED)
-		return arena_printf(w->arena, "%s, was refused by its node: %s (%s)", who,
+		return arena_printf(w->arena, "%s, was %s by its node: %s (%s)", who,
+				    pod_last_ran(f->pod) >= 0 ? "ended" : "refused",
 				    why_quote(w, f->fact.message), f->fact.reason);
 	return arena_printf(w->arena, "%s: %scontainer %s %s%s", who,
 			    why_is_init(f->pod, f->fact.container) ? "init " : "",

@@ -97,7 +97,34 @@ int64_t event_last(const cJSON *event)
 	return -1;
 }
 
+const char *event_component(const cJSON *event)
+{
+	const char *old = json_str(event, "source", "component");
+
+	return old && *old ? old : or_empty(json_str(event, "reportingComponent"));
+}
+
 /* ---- containers ---- */
+
+bool container_runs(const cJSON *status)
+{
+	return json_get(status, "state", "running") != NULL;
+}
+
+const cJSON *container_end(const cJSON *status)
+{
+	return json_get(status, "state", "terminated");
+}
+
+int64_t container_ended(const cJSON *end)
+{
+	return foreign_time(json_str(end, "finishedAt"));
+}
+
+int64_t container_exit_code(const cJSON *end)
+{
+	return json_int(end, 0, "exitCode");
+}
 
 static int64_t newest_of(const cJSON *state)
 {

@@ -22,12 +22,13 @@ const char *condition_reason(const cJSON *condition);  /* "" when absent */
 int64_t condition_since(const cJSON *condition);
 
 bool event_is_warning(const cJSON *event);
-const char *event_reason(const cJSON *event);  /* "" */
-const char *event_message(const cJSON *event); /* "" */
-const char *event_kind(const cJSON *event);    /* of involvedObject: "Pod"; "" */
-const char *event_object(const cJSON *event);  /* involvedObject's name; "" */
-const char *event_uid(const cJSON *event);     /* involvedObject's uid, or NULL */
-int64_t event_last(const cJSON *event);        /* the last occurrence */
+const char *event_reason(const cJSON *event);    /* "" */
+const char *event_message(const cJSON *event);   /* "" */
+const char *event_kind(const cJSON *event);      /* of involvedObject: "Pod"; "" */
+const char *event_object(const cJSON *event);    /* involvedObject's name; "" */
+const char *event_uid(const cJSON *event);       /* involvedObject's uid, or NULL */
+int64_t event_last(const cJSON *event);          /* the last occurrence */
+const char *event_component(const cJSON *event); /* whose it is: "kubelet"; "" */
 
 int64_t job_active(const cJSON *job);
 int64_t job_ended(const cJSON *job); /* pods that succeeded or failed */
@@ -40,7 +41,12 @@ const cJSON *pod_volumes(const cJSON *pod);
 const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent */
 const cJSON *pod_spec_of(const cJSON *pod);
 const cJSON *pod_gates(const cJSON *pod); /* spec.schedulingGates */
-int64_t pod_last_ran(const cJSON *pod);   /* when a container last started or ended; -1 */
+/* Of the status of a container, pod_container_status(). */
+bool container_runs(const cJSON *status);
+const cJSON *container_end(const cJSON *status); /* NULL: it has not ended */
+int64_t container_ended(const cJSON *end);
+int64_t container_exit_code(const cJSON *end);
+int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_name(const cJSON *pod);   /* the PodGroup of the pod, or NULL */
 const char *pod_native_group(const cJSON *pod); /* the same, if it is Kubernetes' own */

@@ -271,14 +271,15 @@ static int load_events_of_jobs(struct loader *l, struct error *err)
 	return 0;
 }
 
+/* Of pods with a node, and of one without: an autoscaler's. */
 static int load_events_of_pods(struct loader *l, struct error *err)
 {
 	const cJSON *pod;
-	int n = 0;
+	int n[] = { MAX_SUSPECTS - 1, 0 };
 
 	json_each(pod, l->v->pods)
-		if (pod_node(pod) && !pod_is_ready(pod) &&
-		    !str_eq(pod_phase(pod), "Succeeded") && n++ < MAX_SUSPECTS &&
+		if (!pod_is_ready(pod) && !str_eq(pod_phase(pod), "Succeeded") &&
+		    n[pod_node(pod) != NULL]++ < MAX_SUSPECTS &&
 		    load_events(l, meta_name(pod), err))
 			return -1;
 	return 0;

@@ -56,9 +56,11 @@ static const struct {
 	{ .add = why_followers, WHY_PENDING },
 	{ .add = why_image, ACTIVE },
 	{ .add = why_container_start, ACTIVE },
+	{ .add = why_container_remains, ACTIVE },
 	{ .add = why_restarts, ACTIVE },
 	{ .add = why_mount, WHY_PENDING },
 	{ .add = why_init, WHY_PENDING },
+	{ .add = why_not_ready, ACTIVE },
 	{ .add = why_waiting_for_peers, WHY_RUNNING },
 	{ .add = why_stalled, WHY_RUNNING },
 	{ .add = why_warning, WHY_PENDING, .only = true },
@@ -193,7 +195,7 @@ static bool trains(const struct view *v)
 	json_each(pod, v->pods)
 		if (str_eq(pod_phase(pod), "Running") && pod_node_rank(pod) >= 0 &&
 		    !meta_is_deleted(pod) && !view_is_initializer(pod_job(pod)))
-			return true;
+			return !why_awaiting(v, pod);
 	return false;
 }
 

@@ -3,8 +3,8 @@
  *
  * Causes by file: why_objects.c (no controller, objects refused), why_queue.c (suspended,
  * Kueue), why_place.c (scheduler, volume claims), why_gang.c (gangs), why_devices.c
- * (claims of devices), why_pods.c (containers that do not start or end), why_end.c
- * (failed, complete), why_run.c (running). Strings are in the arena, or the view's.
+ * (claims of devices), why_pods.c (containers that do not start or end), why_ready.c (pods
+ * that are not ready, or remain), why_end.c (failed, complete), why_run.c (running). Strings are in the arena, or the view's.
  */
 #ifndef WHY_WHY_IMPL_H
 #define WHY_WHY_IMPL_H
@@ -100,6 +100,10 @@ void why_container_start(struct why *w);
 void why_mount(struct why *w);
 void why_restarts(struct why *w);
 void why_init(struct why *w);
+void why_container_remains(struct why *w);
+void why_not_ready(struct why *w);
+/* The job of the JobSet that JobSet creates only when that pod is ready, or NULL. */
+const char *why_awaiting(const struct view *v, const cJSON *pod);
 
 void why_deadline(struct why *w);
 void why_interrupted(struct why *w); /* a local run was stopped */

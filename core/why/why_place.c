@@ -169,14 +169,33 @@ static const char *scheduler_text(struct why *w, const char *message)
 	return why_quote(w, str_slice(w->arena, message, len));
 }
 
+/* "; cluster-autoscaler, 20s ago: pod triggered scale-up ..."; "": none has said anything. */
+static const char *autoscaler_text(struct why *w, const cJSON *pod)
+{
+	static const char *const names[] = { "cluster-autoscaler", "karpenter",
+					     "eks-auto-mode/compute", NULL };
+	const cJSON *event, *last = NULL;
+
+	json_each(event, w->v->events)
+		if (str_eq(event_kind(event), "Pod") &&
+		    str_eq(event_object(event), meta_name(pod)) &&
+		    str_in(event_component(event), names) &&
+		    (!last || event_last(event) >= event_last(last)))
+			last = event;
+	return last ? arena_printf(w->arena, "; %s, %s ago: %s", event_component(last),
+				   why_age(w, event_last(last)),
+				   why_quote(w, event_message(last)))
+		    : "";
+}
+
 const char *why_scheduler_message(struct why *w, const cJSON *pod, const char *message)
 {
 	const char *gap = strstr(message, "resource gap: ");
 
-	return arena_printf(w->arena, "%s%s%s%s%s", scheduler_text(w, message),
+	return arena_printf(w->arena, "%s%s%s%s%s%s", scheduler_text(w, message),
 			    gap ? " the cluster as a whole lacks resources" : "",
 			    request_hints(w, pod, message), selector(w, pod, message),
-			    lost_tolerations(w, pod, message));
+			    lost_tolerations(w, pod, message), autoscaler_text(w, pod));
 }
 
 void why_unschedulable(struct why *w)

@@ -179,7 +179,13 @@ void why_starting(struct why *w)
 	int64_t wanted = view_pods_wanted(w->v),
 		since = foreign_time(meta_created(w->v->trainjob));
 
-	if (!w->v->jobset || (!wanted && !n.all))
+	if (jobset_suspended(w->v->jobset))
+		why_add(w, "JobSetSuspended", why_describe(w, "jobset", w->v->name),
+			"its JobSet is suspended, though spec.suspend of the job is not "
+			"true: the controller has not resumed it, or another program "
+			"suspends it, such as a policy, or Kueue without its TrainJob "
+			"integration");
+	else if (!w->v->jobset || (!wanted && !n.all))
 		why_add(w, "Created", why_describe(w, "trainjob", w->v->name),
 			"it was created %s ago and has no %s yet", why_age(w, since),
 			w->v->jobset ? "pods" : "JobSet");

@@ -22,8 +22,8 @@ Active Bound ClusterQueueIsInactive CreateContainerConfigError Deleted DeletionB
 Evict EvictionByEvictionAPI ExceedsMaxQuota Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
 FailedMount FailedResourceClaimCreation FailedToRetrieveImagePullSecret False Informational Interrupted Job JobSet Kueue Lease LocalQueue
 Misconfigured NoMatchingFlavor Pending PersistentVolumeClaim Pod PodGroup PodGroupInitiallyScheduled PodsReadyTimeout
-PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
-ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
+Preempting PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
+ResourceClaimTemplate Shutdown Succeeded Terminated TerminationByKubelet TrainJobResourcesCreationFailed True Unhealthy Unknown
 WaitForFirstConsumer""".split())
 
 

@@ -41,7 +41,7 @@ node_up w1 '"cpu":"4","memory":"8Gi","pods":"20"'
 beat w1 &
 
 # ---- jobs ----------------------------------------------------------------------------------------
-runtime() { # NAME [POD-SPEC [RUNTIME-SPEC]]
+runtime() { # NAME [POD-SPEC [RUNTIME-SPEC [CONTAINER]]]
 	kt apply -f - <<-END >/dev/null
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainingRuntime
@@ -53,7 +53,7 @@ runtime() { # NAME [POD-SPEC [RUNTIME-SPEC]]
 		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
 		    spec: {backoffLimit: 0, template: {spec: {
 		      tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}],
-		      containers: [{name: node, image: i}]${2:+, $2}}}}}}]}}
+		      containers: [{name: node, image: i}${4:+, {name: "$4", image: i\}}]${2:+, $2}}}}}}]}}
 	END
 }
 train() { # NAME RUNTIME [NODES [SPEC [TRAINER [LABELS]]]]
@@ -122,6 +122,23 @@ check "... is named" says gpu "^gpu is pending: .*Insufficient nvidia.com/gpu.*\
 runtime a100 'nodeSelector: {gpu: a100}'
 check "a node selector" train selects a100
 check "... is named" says selects "^selects is pending: no node can run its pod: .*node affinity/selector.*its nodeSelector is gpu=a100"
+scaler_says() { # JOB REASON TEXT
+	local pod
+	pod=$(pod "$1")
+	kt create -f - <<-END >/dev/null
+		apiVersion: v1
+		kind: Event
+		metadata: {name: scaler-$1, namespace: $ns}
+		involvedObject: {apiVersion: v1, kind: Pod, namespace: $ns, name: ${pod#pod/}}
+		reason: $2
+		message: "$3"
+		type: Normal
+		source: {component: cluster-autoscaler}
+		lastTimestamp: "$(date -u +%FT%TZ)"
+	END
+}
+check "a cluster autoscaler says what it does" scaler_says selects TriggeredScaleUp "pod triggered scale-up: [{gpu 0->1 (max: 4)}]"
+check "... which is told" says selects "its nodeSelector is gpu=a100\); cluster-autoscaler, [0-9]+s ago: pod triggered scale-up: .{gpu 0->1"
 runtime gates 'schedulingGates: [{name: example.com/wait}]'
 check "scheduling gates" train gated gates
 check "... hold it" says gated "^gated is pending: its pod is not scheduled until its spec.schedulingGates are removed"
@@ -234,6 +251,14 @@ check "its progress stalls" progress 41 "$(date -u -d '-20 minutes' +%FT%TZ)"
 check "... which is reported" says runs "^runs is running: its progress has not changed for 20m[0-9s]*, at 41 %"
 done_='{"phase":"Succeeded","conditions":[{"type":"Ready","status":"False","reason":"PodCompleted"}],"containerStatuses":[{"name":"node","image":"i",
 	"imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"finishedAt":"2026-01-01T00:00:09Z"}}}]}'
+meshed='{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"node","image":"i",
+	"imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"finishedAt":"2026-01-01T00:00:09Z"}}},
+	{"name":"istio-proxy","image":"i","imageID":"","ready":true,"restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}'
+runtime mesh '' '' istio-proxy
+check "a job whose pods have a container of a service mesh" eval 'train meshed mesh && has_pods meshed 1 && placed meshed 0'
+check "... which goes on after the training" eval 'report meshed 0 "$meshed"'
+check "... is told of it" says meshed "^meshed is running: container node of node-0 .* ended with exit code 0 .* while container istio-proxy runs"
+gone meshed
 check "its pods succeed" eval 'report runs 0 "$done_" && report runs 1 "$done_"'
 check "... and it is complete" says runs "^runs completed .* ago, .* after it was created"
 

@@ -193,7 +193,7 @@ static int finish_output(const struct call *call, int code)
 	if (!now && !ferror(stdout))
 		return code;
 	if ((now && why == EPIPE) || reader_is_gone())
-		return 128 + SIGPIPE;
+		return EXIT_BY_SIGNAL + SIGPIPE;
 	/* The errno of an earlier write is lost. */
 	fprintf(stderr, "%s: writing the output failed%s%s\n", call->where,
 		now ? ": " : "", now ? strerror(why) : "");

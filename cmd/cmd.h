@@ -34,6 +34,11 @@ enum {
 	EXIT_APPROXIMATE = 3, /* converted; some fields behave slightly differently */
 	EXIT_LOST = 4,        /* converted; some fields are lost */
 	EXIT_TIMED_OUT = 124, /* as timeout(1): the job continues */
+	/* As env(1) and shells, of a program that runs a command: */
+	EXIT_OURS = 125,       /* the program itself failed */
+	EXIT_CANNOT_RUN = 126, /* the command cannot be run */
+	EXIT_NOT_FOUND = 127,  /* the command does not exist */
+	EXIT_BY_SIGNAL = 128,  /* plus the signal's number */
 };
 
 struct cmd {
@@ -64,6 +69,9 @@ const struct cmd *const *cmd_shown(const struct cmd *const *list);
  */
 const struct cmd *cmd_find(const struct cmd *const *list, const char *name);
 int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err);
+
+/* The exit code of a command that fails: 128 + N if signal N stopped it, else -1. */
+int cmd_failed(const struct error *err);
 
 /* `where` is the called command: "kftrainer submit", "kftrainer runtime list". */
 void cmd_help(const char *where, const struct cmd *cmd); /* to stdout */

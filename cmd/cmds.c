@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/nearest.h"
+#include "base/stop.h"
 #include "cmd/cmd.h"
 
 const struct cmd *const cmds[] = {
@@ -68,4 +69,10 @@ int cmd_unknown(const struct cmd *const *list, const char *name, struct error *e
 		names[i] = (*list)->name;
 	return error_set(err, ERR_USAGE, "unknown command '%s'%s", name,
 			 nearest_hint(&arena, name, names));
+}
+
+int cmd_failed(const struct error *err)
+{
+	return err->kind == ERR_STOPPED && stop_signal() ? EXIT_BY_SIGNAL + stop_signal()
+							 : -1;
 }

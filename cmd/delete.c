@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "client/deletion.h"
@@ -196,9 +195,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	    where_connect(&k, &ns, &arena, &opts.where, err))
 		return -1;
 	code = delete_all(k, ns, &opts, argv, err);
-	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
-		return 128 + stop_signal();
-	return code;
+	return code < 0 ? cmd_failed(err) : code;
 }
 
 const struct cmd cmd_delete = {

@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/events.h"
@@ -291,9 +290,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cJSON_Delete(s.events);
 	cJSON_Delete(s.early);
 	out_table_release(&s.table);
-	if (rc && err->kind == ERR_STOPPED && stop_signal())
-		return 128 + stop_signal();
-	return rc ? -1 : EXIT_OK;
+	return rc ? cmd_failed(err) : EXIT_OK;
 }
 
 const struct cmd cmd_events = {

@@ -17,8 +17,7 @@
 #include "kubelet/enter.h"
 #include "spec/refer.h"
 
-/* As env(1), nohup(1) and docker exec: their own failures, not the command's. */
-enum { EXIT_OURS = 125, BY_SIGNAL = 128, HTTP_NOT_FOUND = 404 };
+enum { HTTP_NOT_FOUND = 404 };
 
 struct exec_opts {
 	struct where_opts where;
@@ -126,9 +125,9 @@ static void check_terminal(struct exec_opts *o)
 static int failed(const struct error *err)
 {
 	if (err->kind == ERR_STOPPED && stop_signal())
-		return BY_SIGNAL + stop_signal();
+		return EXIT_BY_SIGNAL + stop_signal();
 	if (err->kind == ERR_STOPPED && err->code == EPIPE) /* as other commands */
-		return BY_SIGNAL + SIGPIPE;
+		return EXIT_BY_SIGNAL + SIGPIPE;
 	cmd_complain("exec", "%s", err->msg);
 	return err->code == PODEXEC_NOT_FOUND || err->code == PODEXEC_NOT_EXECUTABLE
 		       ? err->code

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/columns.h"
@@ -290,9 +289,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cJSON_Delete(g.failures);
 	map_release(&g.columns.runtimes, free);
 	out_table_release(&g.table);
-	if (rc < 0 && err->kind == ERR_STOPPED && stop_signal())
-		return 128 + stop_signal();
-	return rc;
+	return rc < 0 ? cmd_failed(err) : rc;
 }
 
 const struct cmd cmd_get = {

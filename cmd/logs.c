@@ -196,9 +196,9 @@ static int show(struct kube *k, const struct logs_want *want, struct error *err)
 	end_lines(&s);
 	if (!failed)
 		return EXIT_OK;
-	if (err->kind != ERR_STOPPED)
-		return -1;
-	return stop_signal() ? 128 + stop_signal() : EXIT_FAILED;
+	if (err->kind == ERR_STOPPED && !stop_signal())
+		return EXIT_FAILED; /* stdout was closed */
+	return cmd_failed(err);
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)

@@ -7,9 +7,6 @@
 #include "mpi/launch.h"
 #include "mpi/ssh_args.h"
 
-/* The exit code of a shell that did not find the program. */
-enum { EXIT_NOT_FOUND = 127 };
-
 static int launch(const struct ssh_args *args, struct error *err)
 {
 	struct launch_end end;

@@ -16,7 +16,6 @@
 #include "mpi/watch.h"
 
 enum { TABLE_MAX = 16 * 1024 * 1024, TAIL = 64 };
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in a shell */
 
 static size_t count_missing(const struct wait_host *hosts, size_t n)
 {
@@ -175,7 +174,7 @@ static int run_command(struct watch *w, char *const *argv, const struct buf *wor
 	struct watch_end end;
 
 	if (stop_requested())
-		return 128 + (stop_signal() ? stop_signal() : SIGHUP);
+		return EXIT_BY_SIGNAL + (stop_signal() ? stop_signal() : SIGHUP);
 	if (!watch_run(w, argv, &end, err))
 		return exit_code_of(&end, words);
 	cmd_complain("mpi-launch", "%s", err->msg);

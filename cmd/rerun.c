@@ -12,8 +12,6 @@
 #include "kube/named.h"
 #include "spec/refer.h"
 
-enum { EXIT_OURS = 125, BY_SIGNAL = 128 };
-
 struct rerun_opts {
 	struct where_opts where;
 	const char *dir;
@@ -60,9 +58,9 @@ static void on_note(void *ctx, const char *text)
 static int failed(const struct error *err)
 {
 	if (err->kind == ERR_STOPPED)
-		return BY_SIGNAL + (stop_signal()        ? stop_signal()
-				    : err->code == EPIPE ? SIGPIPE
-							 : SIGINT);
+		return EXIT_BY_SIGNAL + (stop_signal()        ? stop_signal()
+					 : err->code == EPIPE ? SIGPIPE
+							      : SIGINT);
 	cmd_complain("rerun", "%s", err->msg);
 	return EXIT_OURS;
 }

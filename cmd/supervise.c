@@ -20,7 +20,6 @@ enum {
 	LAST_PORT = 65535,
 	KEY_MAX = 64 * 1024,
 };
-enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
 
 #define RANK_ENV "JOB_COMPLETION_INDEX"
 
@@ -264,7 +263,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (!supervise_run(&conf, &status, err))
 		return status;
 	cmd_complain("supervise", "%s", err->msg);
-	return err->code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED;
+	return err->code == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
 const struct cmd cmd_runtime_supervise = {

@@ -18,7 +18,6 @@
 #include "runs/resume.h"
 #include "runs/runs.h"
 
-enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
 enum {
 	END_MS = 60 * 1000,
 	POLL_MS = 50,
@@ -339,7 +338,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	execvp(o->command[0], o->command);
 	why = errno;
 	cmd_complain("supervise", "%s: %s", o->command[0], strerror(why));
-	return why == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED;
+	return why == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
 const struct cmd cmd_runtime_resume = {

@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/goal.h"
@@ -211,9 +210,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	w.several = argc > 1;
 	viewer_begin(&w.viewer, argv[0], kube_job_named(k, &arena, w.ns, argv[0]), false);
 	code = wait_all(&w, argv, err);
-	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
-		return 128 + stop_signal();
-	return code;
+	return code < 0 ? cmd_failed(err) : code;
 }
 
 const struct cmd cmd_wait = {

@@ -13,8 +13,6 @@
 #include "cmd/ui/viewer.h"
 #include "kube/named.h"
 
-enum { EXIT_SIGNAL_BASE = 128 };
-
 /* last: the last note, so that print_why() does not print the same reason again. */
 struct shown {
 	struct viewer viewer;
@@ -82,7 +80,7 @@ static int unfinished_code(const struct submit_follow *how, const char *where,
 		     "logs -f%s %s -n %s'",
 		     timeout ? "timed out" : "interrupted", how->name, where, how->name,
 		     how->ns);
-	return timeout ? EXIT_TIMED_OUT : EXIT_SIGNAL_BASE + stop_signal();
+	return timeout ? EXIT_TIMED_OUT : EXIT_BY_SIGNAL + stop_signal();
 }
 
 static void print_why(const struct submit_follow *how, const char *where,

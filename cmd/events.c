@@ -184,20 +184,13 @@ static void take_job(struct showing *s, const cJSON *job, bool synced)
 static int take_change(struct showing *s, struct change *change, bool *synced,
 		       struct error *err)
 {
-	switch (change->kind) {
-	case CHANGE_LOST:
-		cmd_complain("events", "%s; trying again", change->err.msg);
+	if (cluster_report_change("events", change))
 		return 0;
-	case CHANGE_FOUND:
-		cmd_complain("events", "connected again");
+	if (change->kind == CHANGE_DELETED) /* events expire; those of a job remain */
 		return 0;
-	case CHANGE_SYNCED:
+	if (change->kind == CHANGE_SYNCED) {
 		*synced = true;
 		return print_all(s, err);
-	case CHANGE_DELETED: /* events expire; those of a deleted job remain */
-		return 0;
-	default:
-		break;
 	}
 	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND)) {
 		take_job(s, change->obj, *synced);

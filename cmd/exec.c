@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "client/remote.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
 #include "cmd/ui/rawterm.h"
 #include "kube/podexec.h"
 #include "kubelet/enter.h"
@@ -45,14 +45,6 @@ static bool size_of(void *ctx, int *ret_columns, int *ret_rows)
 	return rawterm_size(ctx, ret_columns, ret_rows);
 }
 
-static int on_output(void *ctx, int fd, const char *data, size_t len, struct error *err)
-{
-	if (!file_write_fd(fd, data, len, "output", err))
-		return 0;
-	err->kind = ERR_STOPPED; /* the reader has gone, or the disk is full */
-	return -1;
-}
-
 static void on_note(void *ctx, const char *text)
 {
 	cmd_complain("exec", "%s", text);
@@ -66,7 +58,7 @@ static int run_remote(struct kube *k, const struct remote_target *target,
 				.in = o->input ? STDIN_FILENO : -1,
 				.terminal = o->terminal,
 				.size = size_of,
-				.on_output = on_output,
+				.on_output = out_bytes,
 				.on_note = on_note,
 				.ctx = &term };
 	int rc;

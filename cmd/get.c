@@ -179,18 +179,11 @@ static int print_change(struct getting *g, const cJSON *job, struct error *err)
 static int take_change(struct getting *g, struct change *change, cJSON *first,
 		       bool *synced, struct error *err)
 {
-	switch (change->kind) {
-	case CHANGE_LOST:
-		cmd_complain("get", "%s; trying again", change->err.msg);
+	if (cluster_report_change("get", change))
 		return 0;
-	case CHANGE_FOUND:
-		cmd_complain("get", "connected again");
-		return 0;
-	case CHANGE_SYNCED:
+	if (change->kind == CHANGE_SYNCED) {
 		*synced = true;
 		return print_all(g, json_dup(first), false, err);
-	default:
-		break;
 	}
 	if (*synced)
 		return print_change(g, change->obj, err);

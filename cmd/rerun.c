@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/stop.h"
 #include "client/rerun_job.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
 #include "kube/named.h"
 #include "spec/refer.h"
 
@@ -33,14 +33,6 @@ static const struct opt opts_table[] = {
 		 struct rerun_opts, args),
 	{ .type = OPT_END },
 };
-
-static int on_output(void *ctx, int fd, const char *data, size_t len, struct error *err)
-{
-	if (!file_write_fd(fd, data, len, "output", err))
-		return 0;
-	err->kind = ERR_STOPPED; /* the reader has gone, or the disk is full */
-	return -1;
-}
 
 static void on_send(void *ctx, size_t sent, size_t files)
 {
@@ -72,7 +64,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.want = { .path = o.dir,
 			  .includes = { o.include.list, o.include.n },
 			  .args = o.args,
-			  .on_output = on_output,
+			  .on_output = out_bytes,
 			  .on_send = on_send,
 			  .ctx = &o },
 		.on_note = on_note,

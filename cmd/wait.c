@@ -72,12 +72,9 @@ static bool take_change(struct waiting *w, struct change *change)
 
 	switch (change->kind) {
 	case CHANGE_LOST:
-		viewer_erase(&w->viewer);
-		cmd_complain("wait", "%s; trying again", change->err.msg);
-		return false;
 	case CHANGE_FOUND:
 		viewer_erase(&w->viewer);
-		cmd_complain("wait", "connected again");
+		cluster_report_change("wait", change);
 		return false;
 	case CHANGE_SYNCED:
 		if (!w->listed) /* the job does not exist any more */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
 #include "local/state.h"
 #include "machine/machine.h"
 
@@ -105,4 +106,13 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 	state_sweep();
 	here.named = opts->from;
 	return machine_connect(ret, &here, err);
+}
+
+bool cluster_report_change(const char *cmd, const struct change *change)
+{
+	if (change->kind == CHANGE_LOST)
+		cmd_complain(cmd, "%s; trying again", change->err.msg);
+	else if (change->kind == CHANGE_FOUND)
+		cmd_complain(cmd, "connected again");
+	return change->kind == CHANGE_LOST || change->kind == CHANGE_FOUND;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/opt.h"
+#include "client/changes.h"
 #include "kube/kube.h"
 
 struct cluster_opts {
@@ -55,6 +56,9 @@ struct where_opts {
  */
 MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 			     const struct where_opts *opts, struct error *err);
+
+/* Report CHANGE_LOST and CHANGE_FOUND on stderr. False: the change is neither. */
+bool cluster_report_change(const char *cmd, const struct change *change);
 
 CLEANUP(kube, struct kube *, kube_free);
 #define cleanup_kube __attribute__((cleanup(cleanup_kubep)))

@@ -9,6 +9,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/terminal.h"
 #include "base/xmalloc.h"
@@ -190,4 +191,12 @@ const char *out_duration(struct arena *arena, int64_t ms)
 				    (long long)(s % 60));
 	return arena_printf(arena, "%lldh %02lldm", (long long)(s / 3600),
 			    (long long)(s / 60 % 60));
+}
+
+int out_bytes(void *ctx, int fd, const char *data, size_t len, struct error *err)
+{
+	if (!file_write_fd(fd, data, len, "output", err))
+		return 0;
+	err->kind = ERR_STOPPED;
+	return -1;
 }

@@ -52,6 +52,13 @@ bool out_colour(int fd);
 /* The size of stdout, if it is such a terminal; else 0. */
 void out_terminal_size(int *ret_columns, int *ret_rows);
 
+/*
+ * Write the output of a command that runs elsewhere. ERR_STOPPED: the reader has gone
+ * (EPIPE), or the disk is full.
+ */
+MUST_CHECK int out_bytes(void *ctx, int fd, const char *data, size_t len,
+			 struct error *err);
+
 /* "12.3 s" below a minute, "3m 05s" and "2h 07m" above. */
 const char *out_duration(struct arena *arena, int64_t ms);
 

@@ -54,14 +54,30 @@ static bool is_tag(const char *value)
 	return *value && strlen(value) < MAX_TAG;
 }
 
+/*
+ * ModelScope sends a range with status 200. A range of all bytes is what 200 says, and a
+ * body of all bytes has the header of another response, as of a cache.
+ */
+static bool is_part(const struct reply *r)
+{
+	return r->from >= 0 && (r->from || r->to + 1 != r->total) &&
+	       (r->total < 0 || r->length != r->total);
+}
+
 int reply_header(struct reply *r, struct arena *arena, int status, const char *name,
 		 const char *value, struct error *err)
 {
 	r->status = status;
-	if (!strcasecmp(name, "Content-Range") && (status == 206 || status == 416))
-		return read_range(r, value, err);
-	if (!strcasecmp(name, "Content-Length"))
-		return read_length(r, value, err);
+	if (!strcasecmp(name, "Content-Range")) {
+		if (status == 206 || status == 416)
+			return read_range(r, value, err);
+		if (status == 200 && read_range(r, value, IGNORED))
+			r->from = r->to = r->total = -1;
+	}
+	if (!strcasecmp(name, "Content-Length") && read_length(r, value, err))
+		return -1;
+	if (status == 200 && is_part(r))
+		r->status = 206;
 	if (!strcasecmp(name, "ETag") && is_tag(value))
 		r->etag = arena_strdup(arena, value);
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < MAX_DATE)

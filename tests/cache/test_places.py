@@ -143,6 +143,7 @@ check("a file that is not there", refused(["z.parquet: HTTP 404: not found"], *U
 web.faults.set("*z.parquet etag=one 1\n*z.parquet etag=other")
 check("a file that changes while it is read", refused(["z.parquet: changed while it was read"], *URIS))
 web.faults.set("*z.parquet range=5-9/800 1")
+check("ranges with status 200", same(http("* range200")))
 check("an answer of another range", same(http("*z.parquet range=5-9/800 1")))
 other = faulty.Server(str(scratch / "root")).start()
 web.faults.set(f"*z.parquet redirect=http://127.0.0.1:{other.port}{{path}}")

@@ -18,6 +18,7 @@ a line without TIMES holds for ever. Where several fit, all apply:
     flip=N      byte N of the file is another one (each answer that has it)
     short=N     the answer says it is N bytes shorter than it is, and is
     norange     ranges are ignored: 200 and all of it
+    range200    a range is sent with status 200, as by ModelScope; with norange all, called another range
     length=X    that as Content-Length
     range=X     "bytes X" as Content-Range of a 206
     chunked     no Content-Length
@@ -206,8 +207,10 @@ class Server:
                     record["status"] = 416
                     self.head(conn, 416, [("Content-Range", f"bytes */{size}"), ("Content-Length", "0")])
                     return
-                status = 206
+                status = 200 if "range200" in faults else 206
                 fields.append(("Content-Range", "bytes " + faults.get("range", f"{start}-{end - 1}/{size}")))
+            if want and "norange" in faults and "range200" in faults:
+                fields.append(("Content-Range", f"bytes 5-9/{size}"))
             if "short" in faults:
                 end = max(start, end - int(faults["short"]))
             if "gzip" in faults:

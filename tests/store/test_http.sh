@@ -175,6 +175,10 @@ unsized() {
 	break_it "$@"
 	fetches 0 'files complete' --uri "$url/all.urls" && same big && same small && same empty
 }
+check "a range with status 200, as ModelScope's" unsized '/* range200'
+check "... and cut" unsized '/* range200' '/big cut=700000 2'
+check "... without its length" unsized '/* range200' '/* chunked'
+check "all with status 200, called a range" unsized '/* range200' '/* norange'
 check "sizes that are not known before, no ranges" unsized '/* norange'
 check "sizes that are never known" unsized '/* chunked' '/* norange' '/* noetag'
 flip_for_ever() {

@@ -264,27 +264,20 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 	return print_batch(&r->out, b, r->opts->output == 1, err);
 }
 
-/* *ret NULL: no command is needed; upstream's heads only support paths. */
 static int command_of(const struct cat_opts *opts, char **ret, struct error *err)
 {
-	cleanup_json cJSON *doc = cJSON_CreateObject();
-	cJSON *filter = NULL, *list;
+	cleanup_json cJSON *filter = NULL;
+	struct client_request r = { .rank = opts->rank,
+				    .world = opts->world ? opts->world : 1,
+				    .snapshot = opts->snapshot,
+				    .columns = opts->columns.list,
+				    .n_columns = opts->columns.n };
 
 	*ret = NULL;
-	if (!opts->filter && !opts->snapshot && !opts->columns.n)
-		return 0;
 	if (opts->filter && json_parse(&filter, opts->filter, strlen(opts->filter), err))
 		return error_wrap(err, "--filter");
-	json_put_int(doc, opts->rank, "rank");
-	json_put_int(doc, opts->world ? opts->world : 1, "world");
-	if (filter)
-		json_put(doc, filter, "filter");
-	if (opts->snapshot)
-		json_put_str(doc, opts->snapshot, "snapshot");
-	list = opts->columns.n ? json_list(doc, "columns") : NULL;
-	for (size_t i = 0; i < opts->columns.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(opts->columns.list[i]));
-	*ret = json_text(doc);
+	r.filter = filter;
+	*ret = client_command(&r);
 	return 0;
 }
 

@@ -279,17 +279,12 @@ static void *read_cache(void *ctx)
 
 static char *command_of(const struct feed_opts *opts)
 {
-	cleanup_json cJSON *doc = cJSON_CreateObject();
-	cJSON *list;
+	const struct client_request r = { .rank = opts->rank,
+					  .world = opts->world ? opts->world : 1,
+					  .columns = opts->columns.list,
+					  .n_columns = opts->columns.n };
 
-	if (!opts->columns.n)
-		return NULL;
-	json_put_int(doc, opts->rank, "rank");
-	json_put_int(doc, opts->world ? opts->world : 1, "world");
-	list = json_list(doc, "columns");
-	for (size_t i = 0; i < opts->columns.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(opts->columns.list[i]));
-	return json_text(doc);
+	return client_command(&r);
 }
 
 /* ---- the command ------------------------------------------------------------------------ */

@@ -41,6 +41,25 @@ struct client_reader {
 	int64_t total, rows; /* announced, -1: unknown; received */
 };
 
+char *client_command(const struct client_request *r)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cJSON *list;
+
+	if (!r->filter && !r->snapshot && !r->n_columns)
+		return NULL;
+	json_put_int(doc, r->rank, "rank");
+	json_put_int(doc, r->world, "world");
+	if (r->filter)
+		json_put(doc, json_dup(r->filter), "filter");
+	if (r->snapshot)
+		json_put_str(doc, r->snapshot, "snapshot");
+	list = r->n_columns ? json_list(doc, "columns") : NULL;
+	for (size_t i = 0; i < r->n_columns; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(r->columns[i]));
+	return json_text(doc);
+}
+
 /* ---- where the rows are ---- */
 
 /* Field 1 of a message, in the arena: a ticket's bytes, or a location's URI. */

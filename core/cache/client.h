@@ -5,6 +5,7 @@
 #define CACHE_CLIENT_H
 
 #include "arrow/ipc.h"
+#include "base/json.h"
 
 struct client_conf {
 	const char *head;    /* "grpc://HOST:PORT" or "grpc+tls://HOST:PORT" */
@@ -26,6 +27,17 @@ struct client_conf {
 	int (*allocate)(void *ctx, uint8_t **ret, size_t len, struct error *err);
 	void *ctx;
 };
+
+/* Which rows of the table, and which columns, to request. */
+struct client_request {
+	int64_t rank, world;
+	const cJSON *filter;  /* as in view.h; NULL: all rows */
+	const char *snapshot; /* NULL: any */
+	const char *const *columns;
+	size_t n_columns; /* 0: all */
+};
+/* client_conf.command; free() it. NULL: a path suffices, which any head understands. */
+char *client_command(const struct client_request *r);
 
 bool client_is_server(const char *uri); /* "grpc://..." or "grpc+tls://..." */
 

@@ -108,4 +108,24 @@ TEST(test_failures)
 	client_end(r);
 }
 
+TEST(commands_say_what_a_path_cannot)
+{
+	static const char *const columns[] = { "id", "text" };
+	cleanup_json cJSON *filter = cJSON_Parse("[[\"id\",\">\",1]]");
+	const struct client_request plain = { .rank = 1, .world = 2 };
+	const struct client_request all = { .rank = 1,
+					    .world = 2,
+					    .filter = filter,
+					    .snapshot = "main",
+					    .columns = columns,
+					    .n_columns = 2 };
+	cleanup_free char *text = client_command(&all);
+
+	assert_null(client_command(&plain));
+	assert_string_equal(text, "{\"rank\":1,\"world\":2,"
+				  "\"filter\":[[\"id\",\">\",1]],"
+				  "\"snapshot\":\"main\","
+				  "\"columns\":[\"id\",\"text\"]}");
+}
+
 RUN_TESTS(NULL, NULL)

@@ -30,7 +30,15 @@ static const char keys[] = ".git\n"
 			   "id_ed25519_sk\n"
 			   "*.[kK][eE][yY]\n*.[pP][eE][mM]\n*.[pP]12\n*.[pP][fF][xX]\n"
 			   "*.[pP][pP][kK]\n*.[pP]8\n*.pk8\n*.jks\n*.keystore\n*.kdbx\n"
-			   "*.kubeconfig\nkubeconfig\n";
+			   "*.kubeconfig\nkubeconfig\nkubeconfig.yaml\nkubeconfig.yml\n"
+			   /* of clouds, hubs, databases and trackers */
+			   ".boto\n.s3cfg\nrclone.conf\n.oci/\n.config/gcloud/\n"
+			   "application_default_credentials.json\n"
+			   "service[-_]account*.json\nclient_secret*.json\n"
+			   ".kaggle/\nkaggle.json\n.huggingface/\n**/huggingface/token\n"
+			   "**/huggingface/stored_tokens\n**/.streamlit/secrets.toml\n"
+			   ".my.cnf\n.databrickscfg\n.comet.config\n"
+			   "*.tfstate\n*.tfstate.backup\n";
 
 /* Folders that tools recreate by themselves, without anyone's code in them. */
 static const char caches[] = "__pycache__/\n.ipynb_checkpoints/\nwandb/\n"

@@ -130,6 +130,16 @@ check "--include adds files again" dry "$w" --include .env --include ./certs//ca
 check "... those, and nothing beside them" eval \
 	'seen=$(packed); [ "$seen" = ".env .env.example .kftrainerignore .ssh/config certs/ca.pem out/model src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
 check "... and .git" eval 'dry "$w" --include src/.git && packed | grep -q src/.git/HEAD'
+tools=$scratch/tools
+mkdir -p "$tools/.kaggle" "$tools/.cache/huggingface" "$tools/.config/gcloud" "$tools/.streamlit"
+for f in .boto .s3cfg .my.cnf .databrickscfg .kaggle/kaggle.json kaggle.json .cache/huggingface/token .config/gcloud/x \
+	service-account-dev.json service_account.json client_secret_1.json .streamlit/secrets.toml kubeconfig.yaml \
+	terraform.tfstate token tokenizer.json account.json .streamlit/config.toml; do
+	echo "of $f" >"$tools/$f"
+done
+check "files that cloud, hub and tracker tools keep their keys in" dry "$tools"
+check "... are left out, but not those of nearly their names" eval \
+	'seen=$(packed); [ "$seen" = ".streamlit/config.toml account.json token tokenizer.json" ] || { echo "$seen"; false; }'
 check "--include of a file that does not exist" bad '--include nope: no such file in .*/job; pass its path relative' --workspace "$w" --include nope
 check "... of files outside" bad '--include ../.gitignore: expected a path' --workspace "$w" --include ../.gitignore
 check "--include without a folder" bad '--include requires --workspace' --include x

@@ -58,13 +58,37 @@ const struct cmd *cmd_find(const struct cmd *const *list, const char *name)
 	return NULL;
 }
 
+/* Names of other tools for our commands; of one name, the first that the list has. */
+static const char *other_name(const struct cmd *const *list, const char *name)
+{
+	static const char *const rows[][2] = {
+		{ "apply", "submit" }, { "create", "submit" }, { "run", "submit" },
+		{ "train", "submit" }, { "launch", "submit" }, { "ls", "list" },
+		{ "list", "get" },     { "ls", "get" },        { "ps", "get" },
+		{ "status", "get" },   { "describe", "why" },  { "describe", "get" },
+		{ "show", "get" },     { "cancel", "delete" }, { "kill", "delete" },
+		{ "rm", "delete" },    { "stop", "suspend" },  { "pause", "suspend" },
+		{ "start", "resume" }, { "restart", "rerun" }, { "attach", "logs" },
+		{ "dashboard", "ui" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (!strcmp(rows[i][0], name) && cmd_find(list, rows[i][1]))
+			return rows[i][1];
+	return NULL;
+}
+
 int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err)
 {
 	const char *names[MAX_COMMANDS + 1] = { 0 };
 	cleanup_arena struct arena arena = { 0 };
+	const char *other = other_name(list, name);
 
 	if (name[0] == '-')
 		return error_set(err, ERR_USAGE, "unknown option '%s'", name);
+	if (other)
+		return error_set(err, ERR_USAGE,
+				 "unknown command '%s'; did you mean '%s'?", name, other);
 	for (int i = 0; (list = cmd_shown(list)) && i < MAX_COMMANDS; i++, list++)
 		names[i] = (*list)->name;
 	return error_set(err, ERR_USAGE, "unknown command '%s'%s", name,

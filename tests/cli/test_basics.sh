@@ -34,6 +34,11 @@ check "--version" says 0 '^kftrainer [0-9]' --version
 check "version -o json" says 0 '"version": "[0-9]' version -o json
 check "version takes no argument" refuses "unexpected argument 'x'" version x
 check "unknown command: the nearest" refuses "unknown command 'sumbit'; did you mean 'submit'\\?" sumbit
+check "... that of another tool: apply" refuses "unknown command 'apply'; did you mean 'submit'\\?" apply -f job.yaml
+check "... describe" refuses "unknown command 'describe'; did you mean 'why'\\?" describe job
+check "... ls, at the top and below another" refuses "unknown command 'ls'; did you mean 'get'\\?" ls
+check "... below another" refuses "kftrainer runtime: unknown command 'ls'; did you mean 'list'\\?" runtime ls
+check "... run, though runs is nearer" refuses "unknown command 'run'; did you mean 'submit'\\?" run train.py
 check "unknown command: none is near" refuses "unknown command 'xyzzy'$" xyzzy
 check "unknown command below another" refuses "kftrainer runtime: unknown command 'lst'; did you mean 'list'" runtime lst
 check "a group without its command" refuses 'get\|list\|render\|validate' runtime

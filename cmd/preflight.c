@@ -122,7 +122,7 @@ static void print_json(const cJSON *row)
 	printf("%s\n", line);
 }
 
-static void keep_worst(struct printing *to, const cJSON *row)
+static void record_worst(struct printing *to, const cJSON *row)
 {
 	const char *device = json_str(row, "device");
 	const char *gpu = str_in(text(row, "check"), preflight_node_checks) ? ""
@@ -149,7 +149,7 @@ static void on_row(void *ctx, const cJSON *row)
 	else
 		print_line(row);
 	fflush(stdout);
-	keep_worst(to, row);
+	record_worst(to, row);
 }
 
 static int choose(struct arena *arena, const char *list, const char *const **ret,
@@ -188,16 +188,16 @@ static int read_expect(cJSON **ret, const char *path, struct error *err)
 
 /* ---- the job's other nodes ------------------------------------------------------------ */
 
-struct together {
+struct job_nodes {
 	struct rendezvous rendezvous;
 	int64_t check_ms;
 	char host[LEADER_SIZE];
 	bool open;
 };
 
-/* The nodes have met before: each says hello again. */
-static int meet_again(struct together *t, const cJSON *hello, cJSON **ret,
-		      struct error *err)
+/* The rendezvous is open already: each node sends its hello again. */
+static int exchange_hello(struct job_nodes *t, const cJSON *hello, cJSON **ret,
+			  struct error *err)
 {
 	if (t->rendezvous.rank)
 		return rendezvous_send(&t->rendezvous, 0, hello, err);
@@ -209,13 +209,13 @@ static int meet_again(struct together *t, const cJSON *hello, cJSON **ret,
 
 static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *err)
 {
-	struct together *t = ctx;
+	struct job_nodes *t = ctx;
 	int64_t now = clock_ms();
 
 	/* Rank 0 needs up to check_ms to wait for the others, and again for the check. */
 	t->rendezvous.deadline = now + t->check_ms * (t->rendezvous.rank ? 2 : 1);
 	if (t->open)
-		return meet_again(t, hello, ret, err);
+		return exchange_hello(t, hello, ret, err);
 	if (rendezvous_open(&t->rendezvous, hello, ret, err))
 		return -1;
 	t->open = true;
@@ -226,12 +226,12 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 
 static int job_send(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
-	return rendezvous_send(&((struct together *)ctx)->rendezvous, rank, doc, err);
+	return rendezvous_send(&((struct job_nodes *)ctx)->rendezvous, rank, doc, err);
 }
 
 static int job_receive(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
-	return rendezvous_receive(&((struct together *)ctx)->rendezvous, rank, ret, err);
+	return rendezvous_receive(&((struct job_nodes *)ctx)->rendezvous, rank, ret, err);
 }
 
 /* Pods of a job are numbered: rank 2 beside "j-node-0-0.j" is "j-node-0-2.j". */
@@ -244,7 +244,7 @@ static bool is_numbered(const char *host)
 
 static const char *job_name(void *ctx, struct arena *arena, uint32_t rank)
 {
-	const char *host = ((struct together *)ctx)->host;
+	const char *host = ((struct job_nodes *)ctx)->host;
 	int len = (int)strcspn(host, ".");
 
 	if (!is_numbered(host))
@@ -273,7 +273,7 @@ static int read_key(unsigned char key[PSK_KEY_SIZE], const char *path, struct er
 	return 0;
 }
 
-static int read_leader(struct together *t, const char *text, struct error *err)
+static int read_leader(struct job_nodes *t, const char *text, struct error *err)
 {
 	const char *colon = strrchr(text, ':');
 	int64_t port;
@@ -302,7 +302,7 @@ static int read_rank(int64_t *ret, const struct preflight_opts *opts, struct err
 	return 0;
 }
 
-static int read_job(struct together *t, struct preflight_job *job,
+static int read_job(struct job_nodes *t, struct preflight_job *job,
 		    const struct preflight_opts *opts, struct error *err)
 {
 	int64_t rank;
@@ -356,7 +356,7 @@ static void report_unset(struct preflight *p, const struct preflight_opts *opts)
 }
 
 static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
-			struct together *t)
+			struct job_nodes *t)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -364,7 +364,7 @@ static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
 	preflight_nodes_local(p, &opts->node);
 	if (opts->nodes && is_numbered(t->host))
 		preflight_nodes_job(p, &opts->node,
-				    &(struct preflight_together){
+				    &(struct preflight_job_nodes){
 					    &t->rendezvous, job_name, job_open, t });
 	else if (opts->nodes && !p->only)
 		preflight_report(
@@ -404,7 +404,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *expect = NULL;
 	struct printing to = { .format = opts->output };
-	struct together together = { 0 };
+	struct job_nodes nodes = { 0 };
 	struct preflight_job job;
 	char node[NODE_SIZE] = "";
 	int code;
@@ -422,18 +422,18 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	};
 
 	if (check_opts(opts, argc, argv, err) ||
-	    (opts->nodes && read_job(&together, &job, opts, err)))
+	    (opts->nodes && read_job(&nodes, &job, opts, err)))
 		return -1;
 	p.job = opts->nodes ? &job : NULL;
 	if ((opts->checks && choose(&arena, opts->checks, &p.only, err)) ||
-	    check_names(p.only, together.host, err) ||
+	    check_names(p.only, nodes.host, err) ||
 	    read_expect(&expect, opts->expect, err))
 		return -1;
 	gethostname(node, sizeof(node) - 1);
 	p.expect = expect;
-	check_nodes(&p, opts, &together);
+	check_nodes(&p, opts, &nodes);
 	code = (int)preflight_run(&p);
-	rendezvous_close(&together.rendezvous);
+	rendezvous_close(&nodes.rendezvous);
 	if (to.worst) /* `why` and events show it, if this is an init container */
 		termination_message(to.words);
 	return opts->warn ? 0 : code;

@@ -14,7 +14,7 @@
 #include "nodecheck/nodecheck.h"
 #include "trainer/api.h"
 
-enum { LOOK_MS = 1000 };
+enum { DIAL_MS = 1000 };
 
 const char *const preflight_node_checks[] = { "mounts", "shm",    "names", "ports",
 					      "links",  "clocks", NULL };
@@ -89,7 +89,7 @@ static int receive_from(void *rendezvous, uint32_t rank, cJSON **ret, struct err
 	return rendezvous_receive(rendezvous, rank, ret, err);
 }
 
-static void check_links(struct preflight *p, const struct preflight_together *t,
+static void check_links(struct preflight *p, const struct preflight_job_nodes *t,
 			struct nodecheck_peers *peers)
 {
 	cleanup_json cJSON *hello = cJSON_CreateObject();
@@ -123,7 +123,7 @@ static bool runs_already(const struct nodecheck_peers *peers)
 	enum dial_stage stage;
 	int fd;
 
-	if (!peers->rank || dial(&fd, peers->names[0], peers->port, clock_ms() + LOOK_MS,
+	if (!peers->rank || dial(&fd, peers->names[0], peers->port, clock_ms() + DIAL_MS,
 				 &stage, IGNORED))
 		return false;
 	close(fd);
@@ -131,7 +131,7 @@ static bool runs_already(const struct nodecheck_peers *peers)
 }
 
 void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *o,
-			 const struct preflight_together *t)
+			 const struct preflight_job_nodes *t)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct nodecheck_peers peers = { .n = t->rendezvous->n,

@@ -26,7 +26,7 @@ MUST_CHECK int preflight_nodes_check(const struct preflight_node_opts *o,
 void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts *o);
 
 /* The job's names, then, once open() has connected the nodes, links between them. */
-struct preflight_together {
+struct preflight_job_nodes {
 	struct rendezvous *rendezvous;
 	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);
 	/* ret: as of rendezvous_open() */
@@ -34,6 +34,6 @@ struct preflight_together {
 	void *ctx;
 };
 void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *o,
-			 const struct preflight_together *t);
+			 const struct preflight_job_nodes *t);
 
 #endif

@@ -124,7 +124,7 @@ static int add_check(const struct plugin_env *env, struct info *info, const cJSO
 	container_merge_env(c, tj_env(tj));
 	container_set_command(c, command);
 	if (carry_into(env, ps, c, err) ||
-	    (has_links(info, tj, ps) && supervise_give_key(info, ps, c, err))) {
+	    (has_links(info, tj, ps) && supervise_mount_key(info, ps, c, err))) {
 		cJSON_Delete(c);
 		return -1;
 	}

@@ -109,7 +109,7 @@ static void add_tracking(struct words *w, const cJSON *tj, const cJSON *c,
 		add_option(w, "--track-image", arena_strdup(&info->arena, image));
 }
 
-static void give_tracking(const struct track_spec *track, cJSON *c)
+static void set_tracking(const struct track_spec *track, cJSON *c)
 {
 	container_set_env(c, "MLFLOW_TRACKING_URI", track->server);
 	container_set_env(c, "MLFLOW_EXPERIMENT_NAME", track->experiment);
@@ -146,8 +146,8 @@ static void add_export(struct words *w, const struct export_spec *export, const 
 }
 
 /* A directory that the variable names, unless the runtime has one. */
-static void give_dir(struct pod_set *ps, cJSON *c, const char *variable, const char *name,
-		     const char *path)
+static void mount_dir(struct pod_set *ps, cJSON *c, const char *variable,
+		      const char *name, const char *path)
 {
 	cJSON *volume;
 
@@ -161,12 +161,12 @@ static void give_dir(struct pod_set *ps, cJSON *c, const char *variable, const c
 }
 
 /* The checkpoints' directory; the claim; the Secret. */
-static void give_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
+static void mount_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *volume;
 
-	give_dir(ps, c, RUN_CHECKPOINT_ENV, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_PATH);
+	mount_dir(ps, c, RUN_CHECKPOINT_ENV, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_PATH);
 	if (run->claim) {
 		volume = podspec_volume(RUN_CLAIM_VOLUME);
 		json_put_str(volume, run->claim, "persistentVolumeClaim", "claimName");
@@ -179,10 +179,10 @@ static void give_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
 }
 
 /* What the supervisors give up is final: the next pods would train again. */
-static void give_export(const struct export_spec *export, struct info *info,
-			struct pod_set *ps, cJSON *c)
+static void mount_export(const struct export_spec *export, struct info *info,
+			 struct pod_set *ps, cJSON *c)
 {
-	give_dir(ps, c, EXPORT_MODEL_ENV, EXPORT_MODEL_VOLUME, EXPORT_MODEL_PATH);
+	mount_dir(ps, c, EXPORT_MODEL_ENV, EXPORT_MODEL_VOLUME, EXPORT_MODEL_PATH);
 	if (export->secret)
 		container_env_from_secret(c, export->secret);
 	jobset_fail_with(info->jobset_spec, ps->name);
@@ -246,8 +246,8 @@ static cJSON *key_volume(struct info *info)
 	return volume;
 }
 
-int supervise_give_key(struct info *info, const struct pod_set *ps, cJSON *c,
-		       struct error *err)
+int supervise_mount_key(struct info *info, const struct pod_set *ps, cJSON *c,
+			struct error *err)
 {
 	if (pod_has_volume(ps->pod_spec, SUPERVISE_VOLUME))
 		return error_set(err, ERR_INVALID,
@@ -287,15 +287,15 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 				 "set spec.trainer.command");
 	ps->runner = runner(info, specs, ps, tj);
 	if (specs->track.uri)
-		give_tracking(&specs->track, c);
+		set_tracking(&specs->track, c);
 	if (specs->run.uri)
-		give_run(&specs->run, ps, c);
+		mount_run(&specs->run, ps, c);
 	if (specs->export.uri)
-		give_export(&specs->export, info, ps, c);
+		mount_export(&specs->export, info, ps, c);
 	job_replace_lost_pods(ps->job_spec, NODE);
 	if (carry_into(env, ps, c, err))
 		return -1;
-	return pod_set_count(ps) < 2 ? 0 : supervise_give_key(info, ps, c, err);
+	return pod_set_count(ps) < 2 ? 0 : supervise_mount_key(info, ps, c, err);
 }
 
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,

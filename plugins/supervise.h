@@ -7,7 +7,7 @@
 #define SUPERVISE_KEY_PATH "/etc/kftrainer-supervise/key"
 
 /* Mount it in container `c` of the pods of `ps`. ERR_INVALID: the volume's name is taken. */
-MUST_CHECK int supervise_give_key(struct info *info, const struct pod_set *ps, cJSON *c,
-				  struct error *err);
+MUST_CHECK int supervise_mount_key(struct info *info, const struct pod_set *ps, cJSON *c,
+				   struct error *err);
 
 #endif

@@ -43,7 +43,7 @@ static cJSON *token_volume(struct info *info)
 	return volume;
 }
 
-static void give(const struct plugin_env *env, struct info *info, cJSON *c)
+static void inject(const struct plugin_env *env, struct info *info, cJSON *c)
 {
 	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_URL",
 			  arena_printf(&info->arena, "%s/apis/%s", env->status_server_url,
@@ -72,7 +72,7 @@ static bool runs_our_command(const cJSON *c)
 
 static const struct {
 	const char *ancestor;
-	bool (*is_meant)(const cJSON *c);
+	bool (*applies)(const cJSON *c);
 } receivers[] = {
 	{ ANCESTOR_TRAINER, is_any },
 	{ DATASET_INITIALIZER, runs_our_command },
@@ -86,7 +86,7 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 		return 0;
 	for (size_t i = 0; i < N_ELEMENTS(receivers); i++) {
 		struct pod_set *set = info_by_ancestor(info, receivers[i].ancestor);
-		bool given = i == 0;
+		bool injected = i == 0;
 		cJSON *c;
 
 		if (!set)
@@ -95,12 +95,12 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 			return error_set(err, ERR_INVALID,
 					 "the status server has no address");
 		json_each(c, pod_containers(set->pod_spec)) {
-			if (!receivers[i].is_meant(c))
+			if (!receivers[i].applies(c))
 				continue;
-			give(env, info, c);
-			given = true;
+			inject(env, info, c);
+			injected = true;
 		}
-		if (given)
+		if (injected)
 			pod_set_volume(set->pod_spec, token_volume(info));
 	}
 	return 0;

@@ -222,7 +222,7 @@ int runs_claim(struct runs *r, struct error *err)
 		if (err->kind == ERR_EXISTS || err->kind == ERR_INVALID ||
 		    err->kind == ERR_DENIED || clock_ms() >= until)
 			return -1;
-		runs_trouble(r, &since, err);
+		runs_log_failure(r, &since, err);
 		if (stop_wait(PAUSE_MS))
 			return error_set(err, ERR_STOPPED,
 					 "stopped before the command began, as the place "

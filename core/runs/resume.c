@@ -232,8 +232,8 @@ static int fetch_files(const struct resume_conf *conf, struct rundir *p,
 		   : 0;
 }
 
-static int bring(const struct resume_conf *conf, struct rundir *p,
-		 const struct checkpoint_manifest *c, struct error *err)
+static int fetch_checkpoint(const struct resume_conf *conf, struct rundir *p,
+			    const struct checkpoint_manifest *c, struct error *err)
 {
 	struct error why = { 0 };
 
@@ -246,7 +246,7 @@ static int bring(const struct resume_conf *conf, struct rundir *p,
 	return -1;
 }
 
-static int bring_named(const struct resume_conf *conf, struct rundir *p, const char *name,
+static int fetch_named(const struct resume_conf *conf, struct rundir *p, const char *name,
 		       struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -260,7 +260,7 @@ static int bring_named(const struct resume_conf *conf, struct rundir *p, const c
 		return -1;
 	if (!str_eq(c.head.name, name))
 		return error_set(err, ERR_FORMAT, "it belongs to another checkpoint");
-	return bring(conf, p, &c, err);
+	return fetch_checkpoint(conf, p, &c, err);
 }
 
 /* ---- before it is called complete ---- */
@@ -308,7 +308,7 @@ static int choose(const struct resume_conf *conf, struct rundir *p, struct arena
 	if (resume_list(p, arena, &list, &n, err))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		if (!bring_named(conf, p, list[i].name, err)) {
+		if (!fetch_named(conf, p, list[i].name, err)) {
 			*ret = list[i].name;
 			return 0;
 		}
@@ -324,8 +324,8 @@ static int choose(const struct resume_conf *conf, struct rundir *p, struct arena
 	return 0;
 }
 
-static int tell_others(const struct resume_conf *conf, struct rundir *p, const char *name,
-		       struct error *err)
+static int publish_choice(const struct resume_conf *conf, struct rundir *p,
+			  const char *name, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *doc = cJSON_CreateObject();
@@ -343,8 +343,8 @@ static int tell_others(const struct resume_conf *conf, struct rundir *p, const c
 		err);
 }
 
-static int ask_first(const struct resume_conf *conf, struct rundir *p,
-		     struct arena *arena, const char **ret, struct error *err)
+static int read_choice(const struct resume_conf *conf, struct rundir *p,
+		       struct arena *arena, const char **ret, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_HEAD };
 	cleanup_json cJSON *doc = NULL;
@@ -359,16 +359,16 @@ static int ask_first(const struct resume_conf *conf, struct rundir *p,
 		return error_set(err, ERR_FORMAT,
 				 "attempt.json: invalid name of a checkpoint");
 	*ret = arena_strdup(arena, name);
-	return name ? bring_named(conf, p, name, err) : 0;
+	return name ? fetch_named(conf, p, name, err) : 0;
 }
 
 static int prepare_once(const struct resume_conf *conf, struct rundir *p,
 			struct arena *arena, const char **ret, struct error *err)
 {
 	if (conf->rank)
-		return ask_first(conf, p, arena, ret, err);
-	return choose(conf, p, arena, ret, err) || tell_others(conf, p, *ret, err) ? -1
-										   : 0;
+		return read_choice(conf, p, arena, ret, err);
+	return choose(conf, p, arena, ret, err) || publish_choice(conf, p, *ret, err) ? -1
+										      : 0;
 }
 
 static bool may_help(const struct error *err)

@@ -83,7 +83,7 @@ void runs_say(struct runs *r, const char *fmt, ...)
 	r->conf->say(r->conf->ctx, text);
 }
 
-static void works_again(struct runs *r)
+static void log_recovery(struct runs *r)
 {
 	int lines;
 
@@ -96,14 +96,14 @@ static void works_again(struct runs *r)
 		runs_say(r, "run directory: it works again");
 }
 
-void runs_trouble(struct runs *r, int64_t *since, const struct error *why)
+void runs_log_failure(struct runs *r, int64_t *since, const struct error *why)
 {
 	int64_t now = clock_ms();
 	bool is_due, runs;
 
 	if (!why) {
 		if (*since)
-			works_again(r);
+			log_recovery(r);
 		*since = 0;
 		return;
 	}
@@ -397,7 +397,7 @@ static void *upload_texts(void *runs)
 		struct error err = { 0 };
 		bool failed = send_texts(r, &err) || send_report_if_due(r, &due, &err);
 
-		runs_trouble(r, &since, failed ? &err : NULL);
+		runs_log_failure(r, &since, failed ? &err : NULL);
 		pthread_mutex_lock(&r->lock);
 		r->text_done =
 			r->flush && (!failed || clock_ms() > since + RUNS_GIVE_UP_MS);

@@ -87,7 +87,7 @@ void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * Log a failure, at most one a minute; not ERR_STOPPED. `why` NULL: a success. *since:
  * clock_ms() of the calling thread's first failure since its last success; 0: none.
  */
-void runs_trouble(struct runs *r, int64_t *since, const struct error *why);
+void runs_log_failure(struct runs *r, int64_t *since, const struct error *why);
 void runs_wake(struct runs *r); /* wake the caller, by runs_fd(), and both threads */
 
 void *runs_uploader(void *runs); /* the main function of the uploader's thread */

@@ -457,7 +457,7 @@ static void remove_older(struct uploader *k)
 
 	while (keep && k->n_done > keep) {
 		if (remove_checkpoint(k, &k->done[k->n_done - 1], &err)) {
-			runs_trouble(k->r, &k->failing, &err);
+			runs_log_failure(k->r, &k->failing, &err);
 			return;
 		}
 		k->n_done--;
@@ -775,7 +775,7 @@ void *runs_uploader(void *runs)
 		err = (struct error){ 0 };
 		failed = step(&k, &w, &busy, &err) && err.kind != ERR_CONFLICT &&
 			 err.kind != ERR_NOT_FOUND;
-		runs_trouble(r, &k.failing, failed ? &err : NULL);
+		runs_log_failure(r, &k.failing, failed ? &err : NULL);
 		pthread_mutex_lock(&r->lock);
 		r->uploads_done = w.flush && !busy &&
 				  (!failed || clock_ms() > k.failing + RUNS_GIVE_UP_MS);

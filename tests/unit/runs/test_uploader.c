@@ -73,23 +73,23 @@ TEST(test_trouble)
 	int64_t text = 0, rundir = 0;
 
 	said = 0;
-	runs_trouble(&r, &text, &stopped);
+	runs_log_failure(&r, &text, &stopped);
 	check_int("a stop", said, 0);
-	runs_trouble(&r, &text, &why);
-	runs_trouble(&r, &rundir, &why);
+	runs_log_failure(&r, &text, &why);
+	runs_log_failure(&r, &rundir, &why);
 	check_int("both threads", said, 1);
 	check_text("the line", last,
 		   "run directory: gone; the job continues, and the upload is retried");
 	for (int i = 0; i < 2; i++) {
 		r.said = clock_ms() - RUNS_RETRY_MS; /* a minute later */
-		runs_trouble(&r, i ? &text : &rundir, &why);
+		runs_log_failure(&r, i ? &text : &rundir, &why);
 	}
 	check_int("a line a minute", said, 3);
-	runs_trouble(&r, &text, NULL);
-	runs_trouble(&r, &rundir, NULL);
+	runs_log_failure(&r, &text, NULL);
+	runs_log_failure(&r, &rundir, NULL);
 	check_int("both are well", said, 4);
 	check_text("which is said once", last, "run directory: it works again");
-	runs_trouble(&r, &text, NULL);
+	runs_log_failure(&r, &text, NULL);
 	check_int("nothing new", said, 4);
 }
 

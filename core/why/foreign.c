@@ -219,6 +219,15 @@ const cJSON *pod_gates(const cJSON *pod)
 	return json_get(pod, "spec", "schedulingGates");
 }
 
+int64_t pod_gone_by(const cJSON *pod, int64_t *ret_since)
+{
+	const cJSON *meta = json_get(pod, "metadata");
+	int64_t by = foreign_time(json_str(meta, "deletionTimestamp"));
+
+	*ret_since = by - json_int(meta, 0, "deletionGracePeriodSeconds");
+	return by;
+}
+
 const cJSON *pod_node_selector(const cJSON *pod)
 {
 	return json_get(pod, "spec", "nodeSelector");

@@ -47,6 +47,8 @@ const cJSON *container_end(const cJSON *status); /* NULL: it has not ended */
 int64_t container_ended(const cJSON *end);
 int64_t container_exit_code(const cJSON *end);
 int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
+/* Of a deleted pod: when its grace period ends; *ret_since: when that began. -1: unknown. */
+int64_t pod_gone_by(const cJSON *pod, int64_t *ret_since);
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_name(const cJSON *pod);   /* the PodGroup of the pod, or NULL */
 const char *pod_native_group(const cJSON *pod); /* the same, if it is Kubernetes' own */

@@ -58,6 +58,7 @@ static const struct {
 	{ .add = why_container_start, ACTIVE },
 	{ .add = why_container_remains, ACTIVE },
 	{ .add = why_restarts, ACTIVE },
+	{ .add = why_terminating, NOT_STARTED },
 	{ .add = why_mount, WHY_PENDING },
 	{ .add = why_init, WHY_PENDING },
 	{ .add = why_not_ready, ACTIVE },

@@ -70,6 +70,7 @@ const char *why_log_line(struct why *w, const cJSON *pod);
 
 /* The causes: each adds at most what it finds. */
 void why_deleted(struct why *w);
+void why_terminating(struct why *w); /* pods of a job that is not deleted */
 void why_elsewhere(struct why *w);
 void why_managed(struct why *w);
 void why_no_runtime(struct why *w);

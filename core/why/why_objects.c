@@ -55,6 +55,57 @@ void why_deleted(struct why *w)
 			(long long)view_count(w->v).all);
 }
 
+/* "; then Job bert-node-0 fails: MESSAGE (REASON)"; "": nothing has been decided. */
+static const char *what_follows(struct why *w)
+{
+	static const struct {
+		const char *condition, *verb;
+	} rows[] = { { "FailureTarget", "fails" },
+		     { "SuccessCriteriaMet", "completes" } };
+	const cJSON *job, *c;
+
+	json_each(job, w->v->jobs)
+		for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+			if ((c = condition_with(job, rows[i].condition, "True")))
+				return arena_printf(w->arena, "; then Job %s %s: %s (%s)",
+						    meta_name(job), rows[i].verb,
+						    why_quote(w, condition_message(c)),
+						    condition_reason(c));
+	return "";
+}
+
+/* A Job ends, and JobSet replaces it, only when its pods are gone. */
+void why_terminating(struct why *w)
+{
+	const cJSON *pod, *first = NULL;
+	int64_t n = 0, gone_by, since;
+	bool late;
+
+	json_each(pod, w->v->pods) {
+		first = !first && meta_is_deleted(pod) ? pod : first;
+		n += meta_is_deleted(pod);
+	}
+	gone_by = pod_gone_by(first, &since);
+	late = w->v->now > gone_by + VIEW_REACTION_SECONDS;
+	if (!n || (w->state == WHY_SUSPENDED && !late))
+		return;
+	if (late && pod_has_ended(first) &&
+	    has_finalizer(w,
+			  arena_printf(w->arena, "its pod %s has ended, but its",
+				       meta_name(first)),
+			  why_describe(w, "pod", meta_name(first)), first))
+		return;
+	why_add(w, "PodsTerminating", why_describe(w, "pod", meta_name(first)),
+		"%s%s, pod %s%s%s, %s been terminating for %s%s%s",
+		n > 1 ? arena_printf(w->arena, "%lld pods, first ", (long long)n) : "",
+		pod_step(w->arena, first), meta_name(first),
+		pod_node(first) ? " on node " : "",
+		pod_node(first) ? pod_node(first) : "", n > 1 ? "have" : "has",
+		why_age(w, since),
+		late ? ", longer than the grace period: does its node respond" : "",
+		what_follows(w));
+}
+
 void why_elsewhere(struct why *w)
 {
 	const struct view *v = w->v;

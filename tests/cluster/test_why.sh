@@ -296,6 +296,11 @@ evicted='{"phase":"Failed","reason":"Evicted","message":"The node was low on res
 check "an evicted pod" eval 'train evicted plain && has_pods evicted 1 && placed evicted 0 && report evicted 0 "$evicted"'
 check "... is reported" says evicted "^evicted has failed: the first failure is that of node-0 \(node rank 0\), pod .* on node w1, was evicted by its node \(Evicted\): The node was low on resource: memory"
 
+# ---- pods that do not go -------------------------------------------------------------------------
+check "a job of which a pod is deleted" eval 'train goes plain 2 && has_pods goes 2 && placed goes 1 && report goes 0 "$running" && report goes 1 "$running" && kt delete "$(pod goes 1)" --wait=false'
+check "... is reported, and what follows" says goes "^goes is pending: .*node-[01] .*, pod goes-node-0-.* on node w1, ha(s|ve) been terminating for [0-9]+s.*; then Job goes-node-0 fails: .*BackoffLimitExceeded"
+gone goes
+
 # ---- a node that is lost -------------------------------------------------------------------------
 check "a job on a node" eval 'train lost plain && has_pods lost 1 && placed lost 0 && report lost 0 "$running"'
 rm "$scratch/beats-w1" # its node says nothing any more

@@ -116,6 +116,59 @@ TEST(test_pods_that_are_not_ready)
 	CHECK_ALL(rows);
 }
 
+#define GOING(ranks, by)                                                                   \
+	"kind: Pod\nmetadata: {name: bert-node-0-" ranks                                   \
+	"-x, namespace: a, creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: " \
+	"'" by "', deletionGracePeriodSeconds: 30, labels: {jobset.sigs.k8s.io/"           \
+	"jobset-name: bert, jobset.sigs.k8s.io/replicatedjob-name: node, "                 \
+	"batch.kubernetes.io/job-completion-index: '" ranks                                \
+	"'}}\nspec: {nodeName: n1, containers: [{name: node}]}\n"                          \
+	"status: {phase: Running}\n---\n"
+#define DECIDED(condition, reason, message)                                     \
+	"kind: Job\n" META("bert-node-0") "}\nspec: {parallelism: 2}\nstatus: " \
+					  "{conditions: [{type: " condition     \
+					  ", status: 'True', reason: " reason   \
+					  ", message: '" message "'}]}\n---\n"
+
+/* kubernetes-sigs/jobset#576, kubernetes-sigs/kueue#9649 */
+TEST(test_pods_that_go)
+{
+	static const struct row rows[] = {
+		{ "one, before its replacement is made",
+		  JOB("", STATUS) JOBSET JOBS GOING("1", "2026-01-01T01:00:20Z")
+			  PLACED("0", READY),
+		  "bert is pending: node-1 (node rank 1), pod bert-node-0-1-x on node n1, "
+		  "has been terminating for 10s.\n"
+		  "More: kubectl describe pod bert-node-0-1-x -n a\n" },
+		{ "two, before their Job fails",
+		  JOB("", STATUS) JOBSET DECIDED("FailureTarget", "DeadlineExceeded",
+						 "Job was active.")
+			  GOING("0", "2026-01-01T01:00:20Z")
+				  GOING("1", "2026-01-01T01:00:20Z"),
+		  "bert is pending: 2 pods, first node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1, have been terminating for 10s; then Job "
+		  "bert-node-0 fails: Job was active (DeadlineExceeded).\n" },
+		{ "one that does not",
+		  JOB("", STATUS) JOBSET DECIDED("SuccessCriteriaMet", "SuccessPolicy",
+						 "m") GOING("1", "2026-01-01T00:50:00Z"),
+		  "bert is pending: node-1 (node rank 1), pod bert-node-0-1-x on node n1, "
+		  "has been terminating for 10m, longer than the grace period: does its "
+		  "node respond; then Job bert-node-0 completes: m (SuccessPolicy).\n" },
+		{ "the job is suspended",
+		  JOB(", suspend: true", STATUS)
+			  JOBSET JOBS GOING("1", "2026-01-01T00:50:00Z"),
+		  "bert is suspended: spec.suspend has been true for 60m, not set by Kueue; resume "
+		  "it to continue. Also: node-1 (node rank 1), pod" },
+		{ "... just now",
+		  JOB(", suspend: true", STATUS)
+			  JOBSET JOBS GOING("1", "2026-01-01T01:00:20Z"),
+		  "bert is suspended: spec.suspend has been true for 60m, not set by Kueue; resume "
+		  "it to continue.\n" },
+	};
+
+	CHECK_ALL(rows);
+}
+
 #define WAITS                                                                     \
 	JOB("", STATUS)                                                           \
 	JOBSET ONE_JOB POD_OF(                                                    \

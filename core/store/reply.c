@@ -36,6 +36,17 @@ static int read_range(struct reply *r, const char *value, struct error *err)
 	return str_eq(total, "*") ? 0 : read_bytes(&r->total, total, err);
 }
 
+/* Of 200 and other statuses it is optional: an invalid one is ignored. */
+static int read_content_range(struct reply *r, int status, const char *value,
+			      struct error *err)
+{
+	if (status == 206 || status == 416)
+		return read_range(r, value, err);
+	if (status == 200 && read_range(r, value, IGNORED))
+		r->from = r->to = r->total = -1;
+	return 0;
+}
+
 static int read_length(struct reply *r, const char *value, struct error *err)
 {
 	int64_t before = r->length;
@@ -68,12 +79,9 @@ int reply_header(struct reply *r, struct arena *arena, int status, const char *n
 		 const char *value, struct error *err)
 {
 	r->status = status;
-	if (!strcasecmp(name, "Content-Range")) {
-		if (status == 206 || status == 416)
-			return read_range(r, value, err);
-		if (status == 200 && read_range(r, value, IGNORED))
-			r->from = r->to = r->total = -1;
-	}
+	if (!strcasecmp(name, "Content-Range") &&
+	    read_content_range(r, status, value, err))
+		return -1;
 	if (!strcasecmp(name, "Content-Length") && read_length(r, value, err))
 		return -1;
 	if (status == 200 && is_part(r))

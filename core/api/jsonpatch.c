@@ -1,6 +1,7 @@
 /* jsonpatch.c - applies and makes JSON Patches (api/jsonpatch.h). */
 #include "api/jsonpatch.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -41,13 +42,26 @@ struct place {
 	const char *step;
 };
 
-static cJSON *element(const cJSON *list, const char *step)
+/* As Go's strconv.Atoi; a negative index counts from the end of n elements. */
+static bool read_index(int *ret, const char *step, int n)
 {
 	int64_t i;
 
-	if (str_int(&i, step, 0, INT32_MAX, IGNORED))
-		return NULL;
-	return cJSON_GetArrayItem(list, (int)i);
+	if (*step == '+' && isdigit((unsigned char)step[1]))
+		step++;
+	if (str_int(&i, step, -n, n - 1, IGNORED))
+		return false;
+	*ret = (int)(i < 0 ? i + n : i);
+	return true;
+}
+
+static cJSON *element(const cJSON *list, const char *step)
+{
+	int i;
+
+	return read_index(&i, step, cJSON_GetArraySize(list))
+		       ? cJSON_GetArrayItem(list, i)
+		       : NULL;
 }
 
 static cJSON *child_at(const cJSON *parent, const char *step)
@@ -95,35 +109,52 @@ static int missing(const char *path, struct error *err)
 			 "unable to find the field \"%.200s\" of the document", path);
 }
 
-static int add(cJSON **doc, const struct place *p, cJSON *take_value, struct error *err)
+static int add(const struct place *p, const char *path, cJSON *take_value,
+	       struct error *err)
 {
-	int64_t i;
+	int i;
 
-	if (!p->parent) {
-		cJSON_Delete(*doc);
-		*doc = take_value;
-	} else if (cJSON_IsObject(p->parent)) {
+	if (cJSON_IsObject(p->parent)) {
 		json_put(p->parent, take_value, p->step);
-	} else if (str_eq(p->step, "-")) {
+	} else if (cJSON_IsArray(p->parent) && str_eq(p->step, "-")) {
 		cJSON_AddItemToArray(p->parent, take_value);
-	} else if (str_int(&i, p->step, 0, cJSON_GetArraySize(p->parent), IGNORED)) {
-		cJSON_Delete(take_value);
-		return error_set(err, ERR_INVALID, "invalid index \"%.60s\"", p->step);
+	} else if (cJSON_IsArray(p->parent) &&
+		   read_index(&i, p->step, cJSON_GetArraySize(p->parent) + 1)) {
+		cJSON_InsertItemInArray(p->parent, i, take_value);
 	} else {
-		cJSON_InsertItemInArray(p->parent, (int)i, take_value);
+		cJSON_Delete(take_value);
+		return missing(path, err);
 	}
 	return 0;
 }
 
-static cJSON *detach(cJSON **doc, const struct place *p)
+/* A member need not exist; an element must. */
+static int replace(cJSON **doc, const struct place *p, const char *path,
+		   cJSON *take_value, struct error *err)
 {
 	cJSON *node = node_at(p, *doc);
 
-	if (node && !p->parent)
-		*doc = cJSON_CreateNull();
-	else if (node)
-		cJSON_DetachItemViaPointer(p->parent, node);
-	return node;
+	if (cJSON_IsObject(p->parent))
+		return add(p, path, take_value, err);
+	if (!node) {
+		cJSON_Delete(take_value);
+		return missing(path, err);
+	}
+	if (p->parent) {
+		cJSON_ReplaceItemViaPointer(p->parent, node, take_value);
+	} else {
+		cJSON_Delete(*doc);
+		*doc = take_value;
+	}
+	return 0;
+}
+
+/* NULL: it does not exist, or is the whole document. */
+static cJSON *detach(const struct place *p)
+{
+	cJSON *node = p->parent ? child_at(p->parent, p->step) : NULL;
+
+	return node ? cJSON_DetachItemViaPointer(p->parent, node) : NULL;
 }
 
 /* The value of an operation, owned by the caller; NULL: err has the cause. */
@@ -135,22 +166,24 @@ static cJSON *value_of(struct run *run, cJSON **doc, const cJSON *step, struct e
 
 	if (!str_eq(op, "move") && !str_eq(op, "copy")) {
 		node = json_dup(json_member(step, "value"));
-		if (!node)
-			error_set(err, ERR_INVALID, "%s: value is missing", op);
-		return node;
+		return node ? node : cJSON_CreateNull();
 	}
 	if (find(run, *doc, from, &p, err))
 		return NULL;
-	node = str_eq(op, "move") ? detach(doc, &p) : json_dup(node_at(&p, *doc));
+	if (str_eq(op, "move"))
+		node = detach(&p);
+	else
+		node = p.parent ? json_dup(child_at(p.parent, p.step)) : NULL;
+	if (!node && str_eq(op, "copy") && cJSON_IsObject(p.parent))
+		return cJSON_CreateNull();
 	if (!node)
 		missing(from, err);
 	return node;
 }
 
-static int remove_at(cJSON **doc, const struct place *p, const char *path,
-		     struct error *err)
+static int remove_at(const struct place *p, const char *path, struct error *err)
 {
-	cJSON *node = detach(doc, p);
+	cJSON *node = detach(p);
 
 	if (!node)
 		return missing(path, err);
@@ -158,11 +191,14 @@ static int remove_at(cJSON **doc, const struct place *p, const char *path,
 	return 0;
 }
 
-/* Treat an absent value as null. */
-static int test(const cJSON *node, const cJSON *want, const char *path, struct error *err)
+/* Treat an absent member as null; an absent element is an error. */
+static int test(const struct place *p, const cJSON *node, const cJSON *want,
+		const char *path, struct error *err)
 {
 	bool none = !node || cJSON_IsNull(node), wanted = want && !cJSON_IsNull(want);
 
+	if (!node && cJSON_IsArray(p->parent))
+		return missing(path, err);
 	if (none ? !wanted : json_equal(node, want))
 		return 0;
 	return error_set(err, ERR_INVALID, "testing value %.200s failed", path);
@@ -196,11 +232,9 @@ static int do_step(struct run *run, cJSON **doc, const cJSON *step, struct error
 	if (find(run, *doc, path, &p, err))
 		return -1;
 	if (str_eq(op, "remove"))
-		return remove_at(doc, &p, path, err);
+		return remove_at(&p, path, err);
 	if (str_eq(op, "test"))
-		return test(node_at(&p, *doc), json_member(step, "value"), path, err);
-	if (str_eq(op, "replace") && !node_at(&p, *doc))
-		return missing(path, err);
+		return test(&p, node_at(&p, *doc), json_member(step, "value"), path, err);
 	value = value_of(run, doc, step, err);
 	if (!value)
 		return -1;
@@ -209,9 +243,8 @@ static int do_step(struct run *run, cJSON **doc, const cJSON *step, struct error
 		cJSON_Delete(value);
 		return -1;
 	}
-	if (str_eq(op, "replace"))
-		cJSON_Delete(detach(doc, &p));
-	return add(doc, &p, value, err);
+	return str_eq(op, "replace") ? replace(doc, &p, path, value, err)
+				     : add(&p, path, value, err);
 }
 
 int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)

@@ -1,8 +1,10 @@
 /*
  * jsonpatch.h - apply JSON Patch (RFC 6902) as an API server does.
  *
- * Where the RFC is ambiguous it follows gopkg.in/evanphx/json-patch.v4: the target of
- * "remove" and "replace" must exist, "-1" is not an index.
+ * It follows gopkg.in/evanphx/json-patch.v4, also where that accepts more than the RFC:
+ * "replace" of a member that does not exist adds it, "copy" of one is null, as is a value
+ * that is not given; "-1" is the last element ("add": behind it). Unlike it, a path
+ * begins with '/'.
  */
 #ifndef API_JSONPATCH_H
 #define API_JSONPATCH_H

@@ -295,6 +295,34 @@ static int bad_mode(struct exchange *x, const char *mode)
 		"supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
 }
 
+static void fill_nulls(cJSON *texts)
+{
+	cJSON *next;
+
+	for (cJSON *value = texts ? texts->child : NULL; value; value = next) {
+		next = value->next;
+		if (cJSON_IsNull(value)) {
+			cJSON *empty = cJSON_CreateString("");
+
+			empty->string = STEAL(value->string);
+			cJSON_ReplaceItemViaPointer(texts, value, empty);
+		}
+	}
+}
+
+void prepare_nulls(const struct exchange *x, cJSON *obj)
+{
+	static const char *const keys[] = { "data", "binaryData", "stringData" };
+	cJSON *metadata = json_get(obj, "metadata");
+	bool custom = resource_is(x->resource, RESOURCE_CUSTOM);
+
+	fill_nulls(json_get(metadata, "labels"));
+	fill_nulls(json_get(metadata, "annotations"));
+	for (size_t i = 0; !custom && i < N_ELEMENTS(keys); i++)
+		fill_nulls(json_get(obj, keys[i]));
+	drop_nulls(custom ? metadata : obj);
+}
+
 int prepare_known(struct exchange *x, cJSON *obj)
 {
 	const struct schema *schema = schema_for(&x->server->schemas, x->resource);
@@ -314,10 +342,7 @@ int prepare_known(struct exchange *x, cJSON *obj)
 		return exchange_not_of_kind(x, "strict decoding error: %s",
 					    (char *)all.data);
 	schema_prune(schema, obj);
-	if (!resource_is(x->resource, RESOURCE_CUSTOM))
-		drop_nulls(obj);
-	else
-		drop_nulls(json_get(obj, "metadata"));
+	prepare_nulls(x, obj);
 	return 0;
 }
 

@@ -465,18 +465,28 @@ static const struct stream *first_own_error(const struct report *r, int64_t now_
 	return ret;
 }
 
-/* Its traceback with a headline; NULL: there is none. */
-static char *traceback_of(const struct first_error *e, const char *mark)
+/* The lines of a traceback with a headline; `what`: "traceback". */
+static char *traceback_of(const char *what, const struct buf *lines, const char *mark)
 {
 	cleanup_buf struct buf b = { .max = FIRST_ERROR_TEXT + 100 };
 	bool marked = *mark;
 
-	if (!e || !e->traceback.len)
-		return NULL;
-	buf_printf(&b, "traceback%s%.*s:\n", marked ? " of " : "",
+	buf_printf(&b, "%s%s%.*s:\n", what, marked ? " of " : "",
 		   marked ? (int)strcspn(mark + 1, "]") : 0, mark + marked);
-	buf_adds(&b, first_error_text(&e->traceback));
+	buf_adds(&b, first_error_text(lines));
 	return text(&b);
+}
+
+/* The process ended within it, and raised no error before. NULL: there is none. */
+static char *unfinished_traceback(const struct stream *s)
+{
+	map_each(e, &s->errors) {
+		const struct buf *lines = first_error_unfinished(e->value);
+
+		if (lines)
+			return traceback_of("unfinished traceback", lines, e->key);
+	}
+	return NULL;
 }
 
 /* The error and its traceback, of the stream that explains the failure. */
@@ -489,7 +499,10 @@ static void describe_error(struct failure *f, const struct stream *s)
 	if (e && !e->peer)
 		f->error = xstrdup(
 			arena_printf(&a, "%s%s", mark, first_error_text(&e->line)));
-	f->lines = traceback_of(e, mark);
+	if (!e)
+		f->lines = unfinished_traceback(s);
+	else if (e->traceback.len)
+		f->lines = traceback_of("traceback", &e->traceback, mark);
 	f->traceback = f->lines != NULL;
 	if (!f->lines)
 		f->lines = last_lines(s);

@@ -191,6 +191,11 @@ const char *first_error_own(const struct first_error *e)
 	return e->line.len && !e->peer ? (const char *)e->line.data : NULL;
 }
 
+const struct buf *first_error_unfinished(const struct first_error *e)
+{
+	return e->within && e->begun.len ? &e->begun : NULL;
+}
+
 bool first_error_before(const struct first_error *e, const struct first_error *than)
 {
 	if (!e->line.len)

@@ -45,6 +45,8 @@ bool first_error_line(struct first_error *e, const char *line, size_t len,
 
 /* The error's line; NULL: none, or it blames a peer. */
 const char *first_error_own(const struct first_error *e);
+/* The lines of a traceback that has begun, if the last one has not come; or NULL. */
+const struct buf *first_error_unfinished(const struct first_error *e);
 /* The bytes of `line` or `traceback` as a string; "" for none. */
 const char *first_error_text(const struct buf *b);
 

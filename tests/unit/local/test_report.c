@@ -494,6 +494,17 @@ TEST(test_traceback)
 		"[rank2]: AssertionError",
 	};
 
+	static const char *const unfinished[] = {
+		"step 1",
+		"[rank1]: Traceback (most recent call last):",
+		"[rank1]:   File \"a.py\", line 6",
+		"[rank0]: step 2",
+	};
+
+	report_is(unfinished, N_ELEMENTS(unfinished),
+		  FAILED
+		  "unfinished traceback of rank1:\n      File \"a.py\", line 6\n" TAIL);
+	report_is(unfinished, 2, FAILED "last line:\n    step 1\n" TAIL);
 	report_is(of_a_process, N_ELEMENTS(of_a_process),
 		  FAILED "traceback of default1:\n"
 			 "      File \"a.py\", line 4, in <module>\n"

@@ -52,16 +52,20 @@ static bool has_rows(const struct remote *r, const cJSON *doc)
 	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
 }
 
-/* Must its rows be assigned? A failed worker's again: its files may now be readable. */
+/*
+ * Must its rows be assigned? A failed worker's again, after a pause, however long it had
+ * loaded: its files may now be readable.
+ */
 static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 {
 	if (!str_eq(state, cache_state_words[CACHE_FAILED])) {
 		r->failed_ms = 0;
 		return !has_rows(r, doc);
 	}
-	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
+	r->failed_ms = r->failed_ms ? r->failed_ms : clock_ms();
+	if (clock_ms() - r->failed_ms < FAILED_MS)
 		return !has_rows(r, doc);
-	r->failed_ms = clock_ms();
+	r->failed_ms = 0;
 	return true;
 }
 

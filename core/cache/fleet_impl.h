@@ -23,7 +23,7 @@ struct loan {
 	struct rows rows;
 	struct remote *holder;
 	int tries;        /* number of workers tried as its holder */
-	int64_t moved_ms; /* when its holder was chosen; 0: it is the first */
+	int64_t moved_ms; /* when its holder was chosen, or has failed */
 	bool again;       /* the holder has failed, and shall try again */
 	bool ready;
 	char error[FLEET_TEXT]; /* why the holder failed */
@@ -40,7 +40,7 @@ struct remote {
 	struct http_client *http;
 	struct log_last logged;
 	struct rows polled_rows; /* `rows` when this poll began */
-	int64_t failed_ms;       /* when it failed; 0: it has not */
+	int64_t failed_ms;       /* since when it has failed; 0: it has not */
 	int64_t unanswered_ms;   /* when it stopped answering; 0: it answers */
 	int64_t back_ms;         /* when it got its rows again; 0: it has not */
 	bool assigned;           /* this head has sent it an assignment */

@@ -158,6 +158,8 @@ static void record_loan(void *ctx, struct loan *l)
 	a->at = a->at->next;
 	l->ready = str_eq(state, cache_state_words[CACHE_READY]);
 	failed = str_eq(state, cache_state_words[CACHE_FAILED]);
+	if (failed && !l->error[0])
+		l->moved_ms = clock_ms();
 	if (failed && l->again)
 		a->differs = true;
 	else

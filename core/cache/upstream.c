@@ -128,14 +128,17 @@ static bool record_away(struct remote *r)
 /* Assign the rows. 0: the rows are loaded. Failures are retried after a pause. */
 static int assign_rows(struct remote *r, bool *has, struct error *err)
 {
+	bool failed;
+
 	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
 		return error_set(err, ERR_BUSY, "%.900s", r->trouble);
-	r->failed_ms = clock_ms();
 	pthread_mutex_lock(&r->fleet->lock);
 	r->ready = false;
 	snprintf(r->trouble, sizeof(r->trouble), "loading its files");
 	pthread_mutex_unlock(&r->fleet->lock);
-	if (assign_files(r, err) || has_rows(r, has, err))
+	failed = assign_files(r, err) || has_rows(r, has, err);
+	r->failed_ms = clock_ms();
+	if (failed)
 		return -1;
 	return *has ? 0 : error_set(err, ERR_FORMAT, "it has not loaded its files");
 }

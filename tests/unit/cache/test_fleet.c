@@ -227,6 +227,10 @@ TEST(test_failed_loans)
 	}
 	assert_true(strstr(found(20, 40), "cannot take them over"));
 	last = fleet->remotes[1].loans[0].holder;
+	for (size_t i = 0; i < fleet->remotes[1].n_loans; i++)
+		fleet->remotes[1].loans[i].moved_ms -= FAILED_MS;
+	poll(0, "ready", "loading");
+	poll(2, "ready", "loading");
 	poll(0, "ready", "failed");
 	poll(2, "ready", "failed");
 	poll(1, NULL, NULL);
@@ -237,6 +241,20 @@ TEST(test_failed_loans)
 	poll(0, "ready", "ready");
 	poll(2, "ready", "ready");
 	assert_null(strstr(found(20, 40), "cannot"));
+	fleet_free(fleet);
+}
+
+/* After rows could not be loaded, however long that took, they are assigned again, later. */
+TEST(test_failed_rows)
+{
+	start();
+	for (int i = 0; i < 3; i++) {
+		assert_false(poll(0, "loading", ""));
+		assert_false(poll(0, "failed", ""));
+		assert_false(poll(0, "failed", ""));
+		fleet->remotes[0].failed_ms -= FAILED_MS;
+		assert_true(poll(0, "failed", ""));
+	}
 	fleet_free(fleet);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/uri.h"
@@ -126,6 +127,7 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf known = { .max = 1000 };
+	const char *names[N_ELEMENTS(schemes) + 1] = { 0 };
 	struct uri u;
 
 	if (uri_parse(&u, &arena, uri, err))
@@ -133,15 +135,18 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 	*ret = named_scheme(u.scheme);
 	if (*ret)
 		return 0;
-	for (size_t i = 0; i < N_ELEMENTS(schemes); i++)
-		buf_printf(&known, "%s%s://", i ? ", " : "", schemes[i]->name);
+	for (size_t i = 0; i < N_ELEMENTS(schemes); i++) {
+		names[i] = schemes[i]->name;
+		buf_printf(&known, "%s%s://", i ? ", " : "", names[i]);
+	}
 	if (str_eq(u.scheme, "cache"))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "'%s': only initialize-dataset supports cache://, in "
 				 "the pod of a TrainJob; pass the URI of the data",
 				 uri_shown(&arena, uri));
-	return error_set(err, ERR_UNSUPPORTED, "'%s': unknown scheme '%s': expected %s",
-			 uri_shown(&arena, uri), u.scheme, known.data);
+	return error_set(err, ERR_UNSUPPORTED, "'%s': unknown scheme '%s': expected %s%s",
+			 uri_shown(&arena, uri), u.scheme, known.data,
+			 nearest_hint(&arena, u.scheme, names));
 }
 
 const char *scheme_list_put(struct arena *arena)

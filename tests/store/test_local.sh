@@ -95,6 +95,8 @@ pages() { # a page's address and what is said; all are refused before anybody is
 	END
 }
 check "a page of a hub or a Git server is not a file" pages
+check "... the nearest: s3a" says 2 "unknown scheme 's3a'.*; did you mean 's3'[?]$" initialize-dataset --uri s3a://a/b --to "$scratch/to"
+check "... gcs" says 2 "; did you mean 'gs'[?]$" initialize-model --uri gcs://a/b --to "$scratch/to"
 check "an unknown scheme: lists the known ones" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
 # --to is the user's own word, and may be a link or lie behind one. What is below it is not.
 linked() {

@@ -165,8 +165,8 @@ static int check(const struct kube *k, const cJSON *job, enum act act,
 				   acts[act].done);
 }
 
-int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
-	    const char *csrf, struct error *err)
+int act_confirm_page(struct buf *out, struct kube *k, const cJSON *job, enum act act,
+		     const char *csrf, struct error *err)
 {
 	cleanup_buf struct buf title = { .max = 1024 };
 	cleanup_arena struct arena arena = { 0 };

@@ -1,8 +1,9 @@
 /*
  * act.h - reruns, suspends, resumes and deletes a job, as the commands do.
  *
- * The job's page links to a page that asks; its form does it, by a POST with the token of
- * gate.h. What the user may not or cannot do is grey, with the reason.
+ * The job's page links to a confirmation page, whose form does it by a POST with the token of
+ * gate.h. Links for which the user has no right, or that make no sense now, are gray, with
+ * the reason.
  */
 #ifndef UI_ACT_H
 #define UI_ACT_H
@@ -17,9 +18,9 @@ bool act_read(const char *word, enum act *ret);
 /* Appends the links; sends a SelfSubjectAccessReview for each verb. */
 void act_links(struct buf *out, struct kube *k, const cJSON *job);
 
-/* The page that asks. csrf: the token for its form. */
-MUST_CHECK int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
-		       const char *csrf, struct error *err);
+/* The confirmation page. csrf: the token for its form. */
+MUST_CHECK int act_confirm_page(struct buf *out, struct kube *k, const cJSON *job,
+				enum act act, const char *csrf, struct error *err);
 
 /*
  * `seen`: the value `uid` of that form. ERR_CONFLICT: the job is not the one that the user

@@ -26,16 +26,21 @@
 
 enum {
 	TICK_MS = 250,
-	AGAIN_MS = 5000,       /* after a failure that does not pass by itself */
-	RUNTIMES_MS = 10000,   /* the numbers of nodes of runtimes are read again */
-	PAST_AGAIN_MS = 30000, /* a supervisor sends each 10 s */
+	AGAIN_MS = 5000,           /* after a failure that does not pass by itself */
+	RUNTIMES_MS = 10000,       /* the numbers of nodes of runtimes are read again */
+	BACKFILL_AGAIN_MS = 30000, /* a supervisor sends each 10 s */
 	MAX_GONE = 1000,
 	MAX_CELLS = 16384,
 	POINTS_BYTES = 8 << 20,
 };
 
 /* What the job has reported before this page. */
-enum past { PAST_UNASKED, PAST_ASKED, PAST_READ, PAST_DONE };
+enum backfill_state {
+	BACKFILL_NONE,
+	BACKFILL_REQUESTED,
+	BACKFILL_READING,
+	BACKFILL_DONE
+};
 
 struct row {
 	uint64_t version;
@@ -46,11 +51,11 @@ struct row {
 	int64_t at[2];   /* of what it has reported (ui.h) */
 	char *run_dir;   /* NULL: it has none */
 	int64_t live_ms; /* of the first report that was seen here; 0: none */
-	enum past past;
-	char *past_fault;      /* why there is no more of it; NULL: there is all */
-	uint64_t past_version; /* of past_fault */
-	int64_t past_ms;       /* when it was read, by clock_ms(); 0: not yet */
-	bool past_again;
+	enum backfill_state backfill;
+	char *backfill_fault;      /* why there is no more of it; NULL: there is all */
+	uint64_t backfill_version; /* of backfill_fault */
+	int64_t backfill_ms;       /* when it was read, by clock_ms(); 0: not yet */
+	bool backfill_again;
 };
 
 struct board {
@@ -62,19 +67,19 @@ struct board {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	struct map rows; /* of `struct row`, by "ns/name" */
-	uint64_t version, bell;
+	uint64_t version, changes;
 	uint64_t forgotten; /* the newest version of a name that is no longer kept */
 	size_t n_gone, point_bytes;
-	bool synced, stopping, past_asked;
+	bool synced, stopping, backfill_requested;
 	struct error lost; /* kind 0: the API server answers */
 };
 
-static void forget_past(struct row *r)
+static void drop_backfill(struct row *r)
 {
-	free(STEAL(r->past_fault));
-	r->past = PAST_UNASKED;
-	r->past_ms = 0;
-	r->past_again = false;
+	free(STEAL(r->backfill_fault));
+	r->backfill = BACKFILL_NONE;
+	r->backfill_ms = 0;
+	r->backfill_again = false;
 }
 
 /* Free all that it has of its job. */
@@ -84,7 +89,7 @@ static void empty(struct row *r)
 	free(STEAL(r->cells));
 	free(STEAL(r->labels));
 	free(STEAL(r->run_dir));
-	forget_past(r);
+	drop_backfill(r);
 	r->live_ms = 0;
 }
 
@@ -97,13 +102,13 @@ static void row_free(void *p)
 }
 
 /* The caller holds the lock, as for the functions below. */
-static void ring(struct board *b)
+static void notify(struct board *b)
 {
-	b->bell++;
+	b->changes++;
 	pthread_cond_broadcast(&b->changed);
 }
 
-static void forget_gone(struct board *b)
+static void drop_gone(struct board *b)
 {
 	map_each(e, &b->rows) {
 		if (((struct row *)e->value)->gone)
@@ -252,7 +257,7 @@ static void set_run_dir(struct row *r, const char *uri)
 		return;
 	free(r->run_dir);
 	r->run_dir = uri ? xstrdup(uri) : NULL;
-	forget_past(r);
+	drop_backfill(r);
 }
 
 static void set_row(struct board *b, const char *key, const cJSON *job)
@@ -277,7 +282,7 @@ static void set_row(struct board *b, const char *key, const cJSON *job)
 	r->version = ++b->version;
 	r->round = b->round;
 	read_points(b, r, job);
-	ring(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -292,7 +297,7 @@ static void sync_rows(struct board *b)
 	b->synced = true;
 	b->version++;
 	b->lost = (struct error){ 0 };
-	ring(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -300,7 +305,7 @@ static void set_lost(struct board *b, const struct error *err)
 {
 	pthread_mutex_lock(&b->lock);
 	b->lost = err ? *err : (struct error){ 0 };
-	ring(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -313,8 +318,8 @@ static void delete_row(struct board *b, const char *key)
 	if (r)
 		remove_row(b, r);
 	if (b->n_gone > MAX_GONE)
-		forget_gone(b);
-	ring(b);
+		drop_gone(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -354,13 +359,13 @@ static int watch(struct board *b, struct error *err)
 {
 	const struct kube_ref ref = job_ref(b->conf->ns, NULL);
 	cleanup_changes struct changes *c = NULL;
-	uint64_t bell = 0;
+	uint64_t seen_changes = 0;
 
 	b->round++;
 	if (changes_new(&c, b->conf->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, slim, err))
 		return -1;
-	while (board_wait(b, &bell, 0)) {
+	while (board_wait(b, &seen_changes, 0)) {
 		cleanup_change struct change change = { 0 };
 		int rc = changes_next(c, TICK_MS, &change, err);
 
@@ -378,13 +383,13 @@ static void *board_main(void *ctx)
 	struct error err = { 0 };
 
 	while (watch(b, &err) && err.kind != ERR_STOPPED) {
-		uint64_t bell = 0;
+		uint64_t seen_changes = 0;
 		int64_t until = clock_ms() + AGAIN_MS;
 
 		job_explain(&err);
 		set_lost(b, &err);
 		while (clock_ms() < until)
-			if (!board_wait(b, &bell, until - clock_ms()))
+			if (!board_wait(b, &seen_changes, until - clock_ms()))
 				return NULL;
 		err = (struct error){ 0 };
 	}
@@ -414,7 +419,7 @@ void board_stop(struct board *b)
 		return;
 	pthread_mutex_lock(&b->lock);
 	b->stopping = true;
-	ring(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -433,23 +438,23 @@ void board_free(struct board *b)
 
 /* ---- viewers --------------------------------------------------------------------------- */
 
-void board_ring(struct board *b)
+void board_notify(struct board *b)
 {
 	pthread_mutex_lock(&b->lock);
-	ring(b);
+	notify(b);
 	pthread_mutex_unlock(&b->lock);
 }
 
-bool board_wait(struct board *b, uint64_t *bell, int64_t ms)
+bool board_wait(struct board *b, uint64_t *seen_changes, int64_t ms)
 {
 	int64_t until = clock_ms() + ms;
 	bool go_on;
 
 	pthread_mutex_lock(&b->lock);
-	while (!b->stopping && *bell == b->bell &&
+	while (!b->stopping && *seen_changes == b->changes &&
 	       cond_wait_until(&b->changed, &b->lock, until))
 		;
-	*bell = b->bell;
+	*seen_changes = b->changes;
 	go_on = !b->stopping;
 	pthread_mutex_unlock(&b->lock);
 	return go_on;
@@ -539,76 +544,78 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
  * What a supervisor has not sent yet comes with a second look, and what was missed here
  * when a page is opened.
  */
-static bool is_past_due(const struct row *r, uint64_t seen)
+static bool is_backfill_due(const struct row *r, uint64_t seen)
 {
-	if (r->past != PAST_DONE)
-		return r->past == PAST_UNASKED;
-	return (!seen && r->past_fault) ||
-	       ((!seen || !r->past_again) && clock_ms() > r->past_ms + PAST_AGAIN_MS);
+	if (r->backfill != BACKFILL_DONE)
+		return r->backfill == BACKFILL_NONE;
+	return (!seen && r->backfill_fault) ||
+	       ((!seen || !r->backfill_again) &&
+		clock_ms() > r->backfill_ms + BACKFILL_AGAIN_MS);
 }
 
-bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen)
+bool board_request_backfill(struct board *b, struct buf *out, const char *key,
+			    uint64_t seen)
 {
 	struct row *r;
 	bool failed;
 
 	pthread_mutex_lock(&b->lock);
 	r = b->conf->history ? map_get(&b->rows, key) : NULL;
-	if (r && r->run_dir && is_past_due(r, seen)) {
-		free(STEAL(r->past_fault));
-		r->past_again = r->past == PAST_DONE;
-		r->past = PAST_ASKED;
-		b->past_asked = true;
-		ring(b);
+	if (r && r->run_dir && is_backfill_due(r, seen)) {
+		free(STEAL(r->backfill_fault));
+		r->backfill_again = r->backfill == BACKFILL_DONE;
+		r->backfill = BACKFILL_REQUESTED;
+		b->backfill_requested = true;
+		notify(b);
 	}
-	failed = r && r->past_fault && r->past_version > seen;
+	failed = r && r->backfill_fault && r->backfill_version > seen;
 	if (failed)
-		html_json(out, r->past_fault);
+		html_json(out, r->backfill_fault);
 	pthread_mutex_unlock(&b->lock);
 	return failed;
 }
 
-bool board_next_past(struct board *b, struct arena *a, const char **ret_key,
-		     const char **ret_run_dir)
+bool board_next_backfill(struct board *b, struct arena *a, const char **ret_key,
+			 const char **ret_run_dir)
 {
 	struct row *next = NULL;
 
 	pthread_mutex_lock(&b->lock);
-	if (b->past_asked)
+	if (b->backfill_requested)
 		map_each(e, &b->rows) {
 			struct row *r = e->value;
 
-			if (next || r->past != PAST_ASKED)
+			if (next || r->backfill != BACKFILL_REQUESTED)
 				continue;
 			next = r;
-			r->past = PAST_READ;
+			r->backfill = BACKFILL_READING;
 			*ret_key = arena_strdup(a, e->key);
 			*ret_run_dir = arena_strdup(a, r->run_dir);
 		}
-	b->past_asked = next;
+	b->backfill_requested = next;
 	pthread_mutex_unlock(&b->lock);
 	return next;
 }
 
-void board_put_past(struct board *b, const char *key, const char *run_dir,
-		    const struct series_set *points, const struct error *why)
+void board_put_backfill(struct board *b, const char *key, const char *run_dir,
+			const struct series_set *points, const struct error *why)
 {
 	struct row *r;
 
 	pthread_mutex_lock(&b->lock);
 	r = map_get(&b->rows, key);
-	if (r && r->past == PAST_READ && str_eq(r->run_dir, run_dir)) {
+	if (r && r->backfill == BACKFILL_READING && str_eq(r->run_dir, run_dir)) {
 		++b->version;
 		b->point_bytes -= r->series.bytes;
-		if (!why->kind || !r->past_ms)
+		if (!why->kind || !r->backfill_ms)
 			series_join(&r->series, points,
 				    r->live_ms ? r->live_ms : INT64_MAX, b->version);
 		count_points(b, r);
-		r->past = PAST_DONE;
-		r->past_version = b->version;
-		r->past_ms = clock_ms();
-		r->past_fault = why->kind ? xstrdup(why->msg) : NULL;
-		ring(b);
+		r->backfill = BACKFILL_DONE;
+		r->backfill_version = b->version;
+		r->backfill_ms = clock_ms();
+		r->backfill_fault = why->kind ? xstrdup(why->msg) : NULL;
+		notify(b);
 	}
 	pthread_mutex_unlock(&b->lock);
 }

@@ -1,10 +1,10 @@
 /*
- * board.h - the jobs as they are now, for all viewers: one watch of the API server.
+ * board.h - the current jobs, for all viewers: one watch of the API server.
  *
- * Each row and point has the version by which it came. A viewer that has seen a version
- * gets what is newer, however long it was away: nothing is queued for a viewer. Versions
- * begin at board_epoch(): one of an earlier process is older than all of this one's. Of what
- * was deleted only the last names are kept; a viewer that was away for longer gets all.
+ * Each row and point has the version at which it was added. A viewer sends the last version
+ * that it has, and gets what is newer: nothing is queued per viewer. Versions begin at
+ * board_epoch(), so those of an earlier process are older than all of this one's. The names
+ * of a limited number of deleted jobs are kept; an older version gets all rows again.
  */
 #ifndef UI_BOARD_H
 #define UI_BOARD_H
@@ -19,16 +19,16 @@ struct ui_conf;
 /* Starts its thread. `conf` outlives it. */
 MUST_CHECK int board_start(struct board **ret, const struct ui_conf *conf,
 			   struct error *err);
-/* Ends all waits; board_free() comes once nobody uses it. Both: NULL is fine. */
+/* Ends all waits. Call board_free() once no thread uses the board. NULL is fine. */
 void board_stop(struct board *b);
 void board_free(struct board *b);
 
 /*
- * Wait until board_ring() was called since *bell was set here, at most ms. False: the
- * board is stopped. Changes of the board ring, too.
+ * Wait, at most ms, for a change of the board, or for board_notify(), after *seen_changes,
+ * which begins as 0 and is updated. False: the board is stopped. Thread-safe.
  */
-bool board_wait(struct board *b, uint64_t *bell, int64_t ms);
-void board_ring(struct board *b);
+bool board_wait(struct board *b, uint64_t *seen_changes, int64_t ms);
+void board_notify(struct board *b);
 
 uint64_t board_epoch(void);              /* milliseconds since 1970 */
 uint64_t board_version(struct board *b); /* 0: before the API server's first list */
@@ -47,26 +47,28 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
 bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 		  const uint64_t span[2]);
 /*
- * Ask for what a job has reported before, and once more after a while; so does a viewer
- * that has seen nothing. True: appended why it could not be read, a text of JSON, if that
- * is newer than the version `seen`.
+ * Request the reports of a job from before this process (backfill.h): at the first call, once
+ * more after a while, and for viewers without a version (`seen` 0) again, after a failure at
+ * once. True: appended why they could not be read, a JSON string, if that is newer than
+ * `seen`.
  */
-bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen);
-/* The next job whose past was asked for, in the arena. False: none. */
-bool board_next_past(struct board *b, struct arena *a, const char **ret_key,
-		     const char **ret_run_dir);
-/* Its points, which remain the caller's, and why there are no more; kind 0: all. */
-void board_put_past(struct board *b, const char *key, const char *run_dir,
-		    const struct series_set *points, const struct error *why);
+bool board_request_backfill(struct board *b, struct buf *out, const char *key,
+			    uint64_t seen);
+/* Take the next requested job; strings are in the arena. False: there is none. */
+bool board_next_backfill(struct board *b, struct arena *a, const char **ret_key,
+			 const char **ret_run_dir);
+/* Its points, which are copied; why->kind 0: all of them, else why some are missing. */
+void board_put_backfill(struct board *b, const char *key, const char *run_dir,
+			const struct series_set *points, const struct error *why);
 /*
- * Calls visit with the cells of each job, sorted by namespace and name, with the lock held.
- * False: the API server has not answered yet, or does not now.
+ * Call visit() with the cells of each job, sorted by namespace and name, with the lock held.
+ * False: the API server has not answered yet, or does not answer now.
  */
 bool board_each(struct board *b,
 		void (*visit)(void *ctx, const char *key, const cJSON *cells), void *ctx);
-/* The version of the job's last change; 0: it is not there. */
+/* The version of the job's last change; 0: no such job. */
 uint64_t board_changed(struct board *b, const char *key);
-/* Append why the API server cannot be watched, a text of JSON; false: it is. */
+/* Append why the API server cannot be watched, a JSON string; false: it is watched. */
 bool board_lost(struct board *b, struct buf *out);
 
 #endif

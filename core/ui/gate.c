@@ -75,7 +75,7 @@ static bool has_foreign_origin(const struct gate *g, const struct httpd_request 
 	return false;
 }
 
-enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
+enum gate_verdict gate_check(struct gate *g, const struct httpd_request *req,
 			     const char **ret_why)
 {
 	const char *host = httpd_header(req, "Host");

@@ -1,7 +1,7 @@
 /*
- * gate.h - lets into the page the browser to which its URL was given.
+ * gate.h - admit only the browser that opened the page's URL.
  *
- * The URL has a token that is good once; it is exchanged for a cookie. Requests must name
+ * The URL has a token that is valid once; it is exchanged for a cookie. Requests must name
  * this server in Host, so that a foreign name that resolves to 127.0.0.1 (DNS rebinding)
  * is refused; those with an Origin must come from this page.
  */
@@ -19,12 +19,12 @@ struct gate {
 
 MUST_CHECK int gate_init(struct gate *g, struct error *err);
 
-/* GATE_REFUSED: *ret_why is the reason, a sentence. GATE_ENTER: the token was right. */
+/* GATE_REFUSED: *ret_why is the reason, a sentence. GATE_ENTER: the token is valid. */
 enum gate_verdict { GATE_REFUSED, GATE_ENTER, GATE_OPEN };
-enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
+enum gate_verdict gate_check(struct gate *g, const struct httpd_request *req,
 			     const char **ret_why);
 
-/* Is that the token of this page's forms? NULL is not. */
+/* Is it the token of this page's forms? NULL: no. */
 bool gate_csrf(const struct gate *g, const char *token);
 
 /* The headers of every response: "default-src 'none'", no sniffing, no caching, ... */

@@ -14,7 +14,7 @@ enum { JOB_LOG_LINES = 200, JOB_LOG_ALL = 4000, JOB_MAX_LINE = 8192 /* bytes sho
 struct job_page {
 	struct kube *kube;
 	const char *ns, *name;
-	bool read_only;              /* nothing can be done with it */
+	bool read_only;              /* no links of act.h */
 	const struct error *no_logs; /* why its logs cannot be read; kind 0: they can */
 };
 MUST_CHECK int job_page(struct buf *out, const struct job_page *page, struct error *err);

@@ -22,8 +22,8 @@ struct list_filter {
 struct list_filter list_filter_read(struct arena *arena, const char *query);
 
 /*
- * The page; ns NULL: of all namespaces. What the board has is not asked for again, unless
- * labels are. A selector that is none is said on the page.
+ * The page; ns NULL: of all namespaces. Its rows are the board's or, with a label selector,
+ * the API server's. An invalid selector is an error on the page.
  */
 MUST_CHECK int list_page(struct buf *out, struct kube *k, struct board *b, const char *ns,
 			 const struct list_filter *filter, struct error *err);

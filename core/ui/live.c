@@ -12,13 +12,13 @@
 #include "client/jobs.h"
 #include "client/logs_pod.h"
 #include "trainer/podcause.h"
+#include "ui/backfill.h"
 #include "ui/board.h"
 #include "ui/html.h"
 #include "ui/job.h"
-#include "ui/past.h"
+#include "ui/stream_query.h"
 #include "ui/tail.h"
 #include "ui/ui.h"
-#include "ui/want.h"
 
 enum {
 	LOOK_MS = 1000,  /* whether the viewer is still there */
@@ -32,7 +32,7 @@ enum {
 struct live {
 	struct kube *kube;
 	struct board *board;
-	struct past *past;
+	struct backfill *backfill;
 	struct tails tails;     /* its lock guards the list of viewers, too */
 	struct viewer *viewers; /* the newest first */
 };
@@ -44,11 +44,12 @@ struct viewer {
 	bool cut; /* for a newer one; atomic */
 	struct arena arena;
 	struct httpd_stream *stream;
-	struct want want; /* its id: what was sent; lines 0: no log (any more) */
+	struct stream_query query; /* its id: what was sent; lines 0: no log (any more) */
 	struct tail *joined;
 	unsigned turn;
 	struct changes *pods;
-	uint64_t bell, changed; /* changed: the version of the job that was read */
+	uint64_t seen_changes,
+		changed; /* changed: the version of the job that was read */
 	int64_t read_ms, sent_ms;
 	bool dirty, ended, lost, failed;
 	struct buf data;
@@ -63,7 +64,7 @@ static void say(struct viewer *v, const char *event)
 	if (v->data.overflowed)
 		buf_clear(&v->data);
 	buf_printf(&out, "id: %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\nevent: %s\ndata: ",
-		   v->want.id.version, v->want.id.tail, v->want.id.line, event);
+		   v->query.id.version, v->query.id.tail, v->query.id.line, event);
 	buf_add(&out, v->data.data, v->data.len);
 	buf_adds(&out, "\n\n");
 	v->failed = v->failed || httpd_send(v->stream, out.data, out.len);
@@ -89,7 +90,7 @@ static void begin_of(struct viewer *v, const char *key)
 static void send_points(struct viewer *v, const char *key, const uint64_t span[2])
 {
 	begin_of(v, key);
-	if (board_past(v->live->board, &v->data, key, span[0]))
+	if (board_request_backfill(v->live->board, &v->data, key, span[0]))
 		say_text(v, "past", "]");
 	for (size_t i = 0;; i++) {
 		size_t len;
@@ -106,17 +107,17 @@ static void send_points(struct viewer *v, const char *key, const uint64_t span[2
 
 static void send_board(struct viewer *v)
 {
-	uint64_t span[2] = { v->want.id.version, board_version(v->live->board) };
+	uint64_t span[2] = { v->query.id.version, board_version(v->live->board) };
 
 	if (span[0] == span[1])
 		return;
-	for (size_t i = 0; v->want.plots && v->want.plots[i]; i++)
-		send_points(v, v->want.plots[i], span);
-	if (v->want.rows)
-		board_rows(v->live->board, &v->data, v->want.id.version, v->want.label);
+	for (size_t i = 0; v->query.plots && v->query.plots[i]; i++)
+		send_points(v, v->query.plots[i], span);
+	if (v->query.rows)
+		board_rows(v->live->board, &v->data, v->query.id.version, v->query.label);
 	if (v->data.len)
 		say(v, "rows");
-	v->want.id.version = span[1];
+	v->query.id.version = span[1];
 	say_text(v, "mark", "null");
 }
 
@@ -136,18 +137,19 @@ static void send_lost(struct viewer *v)
 
 static void wake(void *board)
 {
-	board_ring(board);
+	board_notify(board);
 }
 
 static int watch_pods(struct viewer *v)
 {
-	const struct kube_ref ref = { "v1", "Pod", v->want.ns, NULL };
+	const struct kube_ref ref = { "v1", "Pod", v->query.ns, NULL };
 	struct error err = { 0 };
 
 	return changes_new(&v->pods, v->live->kube, wake, v->live->board, &err) ||
-	       changes_watch(v->pods, &ref,
-			     arena_printf(&v->arena, POD_JOBSET_LABEL "=%s", v->want.job),
-			     log_pod_slim, &err);
+	       changes_watch(
+		       v->pods, &ref,
+		       arena_printf(&v->arena, POD_JOBSET_LABEL "=%s", v->query.job),
+		       log_pod_slim, &err);
 }
 
 /* Has a pod changed? Who may not watch them sees changes of the job alone. */
@@ -172,7 +174,7 @@ static bool pods_changed(struct viewer *v)
 
 static void send_job(struct viewer *v)
 {
-	uint64_t changed = board_changed(v->live->board, v->want.key);
+	uint64_t changed = board_changed(v->live->board, v->query.key);
 	int64_t now = clock_ms(), since = now - v->read_ms;
 	struct error err = { 0 };
 
@@ -182,7 +184,7 @@ static void send_job(struct viewer *v)
 		return;
 	v->dirty = false;
 	v->changed = changed;
-	if (job_state(&v->data, v->live->kube, v->want.ns, v->want.job, &v->ended,
+	if (job_state(&v->data, v->live->kube, v->query.ns, v->query.job, &v->ended,
 		      &err)) {
 		buf_clear(&v->data);
 		buf_adds(&v->data, "{\"error\":");
@@ -199,11 +201,11 @@ static void join_log(struct viewer *v)
 {
 	struct error err = { 0 };
 
-	if (tail_join(&v->live->tails, &v->want, &v->turn, &v->joined, &err)) {
+	if (tail_join(&v->live->tails, &v->query, &v->turn, &v->joined, &err)) {
 		html_json(&v->data, err.msg);
 		say(v, "end");
-		v->want.lines = 0;
-	} else if (!v->want.id.line) {
+		v->query.lines = 0;
+	} else if (!v->query.id.line) {
 		say_text(v, "log", "{\"first\":true,\"lines\":[]}");
 	}
 }
@@ -218,11 +220,11 @@ static void send_log(struct viewer *v)
 {
 	bool more = true, go_on = true;
 
-	if (v->want.lines && !v->joined)
+	if (v->query.lines && !v->joined)
 		join_log(v);
 	while (v->joined && go_on && more && !v->failed) {
 		buf_adds(&v->data, "{\"first\":false,\"lines\":[");
-		go_on = tail_read(v->joined, v->turn, &v->data, &v->want.id.line,
+		go_on = tail_read(v->joined, v->turn, &v->data, &v->query.id.line,
 				  LOG_BYTES);
 		more = v->data.data[v->data.len - 1] == ',';
 		if (!more) {
@@ -235,7 +237,7 @@ static void send_log(struct viewer *v)
 	if (!go_on) {
 		say_text(v, "end", "null");
 		leave_log(v);
-		v->want.lines = 0;
+		v->query.lines = 0;
 	}
 }
 
@@ -251,19 +253,20 @@ static void serve(void *ctx, struct httpd_stream *stream)
 	v->stream = stream;
 	v->sent_ms = clock_ms();
 	v->failed = httpd_send(stream, "retry: 2000\n\n", 13);
-	if (v->want.job && watch_pods(v)) {
+	if (v->query.job && watch_pods(v)) {
 		changes_free(v->pods);
 		v->pods = NULL;
 	}
 	while (!v->failed && httpd_listens(stream) && !is_cut(v)) {
 		send_lost(v);
 		send_board(v);
-		if (v->want.job)
+		if (v->query.job)
 			send_job(v);
 		send_log(v);
 		if (clock_ms() - v->sent_ms > BEAT_MS)
 			say_text(v, "mark", "null");
-		if (!board_wait(v->live->board, &v->bell, v->dirty ? JOB_MS : LOOK_MS))
+		if (!board_wait(v->live->board, &v->seen_changes,
+				v->dirty ? JOB_MS : LOOK_MS))
 			break;
 	}
 }
@@ -322,12 +325,12 @@ static struct viewer *viewer_new(struct live *l, const struct httpd_request *req
 	pthread_mutex_lock(&l->tails.lock);
 	room = add_viewer(l, v);
 	pthread_mutex_unlock(&l->tails.lock);
-	board_ring(l->board);
+	board_notify(l->board);
 	if (!room) {
 		free(v);
 		return NULL;
 	}
-	v->want = want_read(&v->arena, req);
+	v->query = stream_query_read(&v->arena, req);
 	return v;
 }
 
@@ -372,7 +375,7 @@ static void serve_log(void *ctx, struct httpd_stream *stream)
 	struct error err = { 0 };
 
 	v->stream = stream;
-	if (job_logs(v->live->kube, v->want.ns, v->want.job, &to, &err) && !v->failed)
+	if (job_logs(v->live->kube, v->query.ns, v->query.job, &to, &err) && !v->failed)
 		on_note(v, err.msg);
 	if (!v->failed && v->data.len)
 		v->failed = httpd_send(stream, v->data.data, v->data.len);
@@ -380,10 +383,10 @@ static void serve_log(void *ctx, struct httpd_stream *stream)
 
 static bool has_job(const struct viewer *v, struct error *err)
 {
-	const struct kube_ref ref = job_ref(v->want.ns, v->want.job);
+	const struct kube_ref ref = job_ref(v->query.ns, v->query.job);
 	cleanup_json cJSON *job = NULL;
 
-	if (!v->want.job)
+	if (!v->query.job)
 		return !error_set(err, ERR_NOT_FOUND, "no such job");
 	return !kube_get(v->live->kube, &ref, &job, err);
 }
@@ -392,9 +395,9 @@ static bool take_arrival(struct live *l, const struct httpd_request *req,
 			 struct httpd_response *resp)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const struct want want = want_read(&arena, req);
+	const struct stream_query query = stream_query_read(&arena, req);
 
-	tail_arrived(&l->tails, want.id.tail, want.id.line);
+	tail_acknowledge(&l->tails, query.id.tail, query.id.line);
 	resp->status = 204;
 	return true;
 }
@@ -425,7 +428,7 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 	if (log)
 		buf_printf(&resp->headers,
 			   "Content-Disposition: attachment; filename=\"%s.log\"\r\n",
-			   v->want.job);
+			   v->query.job);
 	else
 		resp->content_type = "text/event-stream";
 	resp->stream = log ? serve_log : serve;
@@ -443,7 +446,7 @@ int live_start(struct live **ret, const struct ui_conf *conf, struct error *err)
 	l->kube = conf->kube;
 	pthread_mutex_init(&l->tails.lock, NULL);
 	if (board_start(&l->board, conf, err) ||
-	    past_start(&l->past, conf, l->board, err)) {
+	    backfill_start(&l->backfill, conf, l->board, err)) {
 		live_free(l);
 		return -1;
 	}
@@ -464,7 +467,7 @@ void live_free(struct live *l)
 {
 	live_stop(l);
 	tails_sweep(&l->tails, true);
-	past_free(l->past);
+	backfill_free(l->backfill);
 	board_free(l->board);
 	pthread_mutex_destroy(&l->tails.lock);
 	free(l);

@@ -14,8 +14,8 @@
  * (["ns/name",TEXT]: why what the job has reported before cannot be read),
  * job (job.h), log {"first":bool,"lines":[...]} (tail.h), end (of the log), lost (why the
  * API server is not watched, or null), mark (of a version). After an id that is too old,
- * `rows` is full, points replace, and the log begins again with `first`. Of a log at most
- * TAIL_BYTES are sent that have not arrived by the viewer's own word (tail.h).
+ * `rows` is full, points replace, and the log begins again with `first`. At most TAIL_BYTES of
+ * a log are sent that the viewer has not acknowledged (tail.h).
  */
 #ifndef UI_LIVE_H
 #define UI_LIVE_H

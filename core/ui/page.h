@@ -13,9 +13,8 @@ void page_foot(struct buf *out);
 /* A whole page, in place of what `out` has. */
 void page_error(struct buf *out, const struct error *err);
 /*
- * Appends the page of the URL with the token, which goes on to the list. A redirect would
- * not do: behind a link of another site it is a request of that site, for which browsers
- * keep a SameSite=Strict cookie back.
+ * Appends the page of the URL with the token, which loads the list. After a link of another
+ * site, browsers would send no SameSite=Strict cookie with an HTTP redirect.
  */
 void page_enter(struct buf *out);
 

@@ -161,17 +161,18 @@ static size_t count_before(const struct series *s, int64_t ms)
 	return n;
 }
 
-static void join(struct series_set *set, struct series *s, const struct series *past,
+static void join(struct series_set *set, struct series *s, const struct series *earlier,
 		 int64_t ms, uint64_t version)
 {
-	size_t n = count_before(past, ms), old = count_before(s, ms), rest = s->n - old;
+	size_t n = count_before(earlier, ms), old = count_before(s, ms),
+	       rest = s->n - old;
 
 	if (!n)
 		return;
 	if (n + rest > s->cap)
 		set_cap(set, s, n + rest);
 	memmove(s->points + n, s->points + old, rest * sizeof(*s->points));
-	memcpy(s->points, past->points, n * sizeof(*s->points));
+	memcpy(s->points, earlier->points, n * sizeof(*s->points));
 	s->n = n + rest;
 	s->thinned = version;
 	while (s->n > SERIES_POINTS)
@@ -180,10 +181,10 @@ static void join(struct series_set *set, struct series *s, const struct series *
 		set_cap(set, s, s->n);
 }
 
-void series_join(struct series_set *set, const struct series_set *past, int64_t ms,
+void series_join(struct series_set *set, const struct series_set *earlier, int64_t ms,
 		 uint64_t version)
 {
-	for (const struct series *p = past->first; p; p = p->next) {
+	for (const struct series *p = earlier->first; p; p = p->next) {
 		struct series *s = find(set, p->name, version);
 
 		if (s)

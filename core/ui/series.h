@@ -38,10 +38,10 @@ struct series_set {
 bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 		uint64_t version, bool more);
 /*
- * The points before `ms` become those of `past`, of each metric that it has. All points of
+ * The points before `ms` become those of `earlier`, of each metric that it has. All points of
  * these are printed again.
  */
-void series_join(struct series_set *set, const struct series_set *past, int64_t ms,
+void series_join(struct series_set *set, const struct series_set *earlier, int64_t ms,
 		 uint64_t version);
 void series_thin(struct series_set *set, uint64_t version);
 void series_release(struct series_set *set);

@@ -36,7 +36,7 @@ struct tail {
 	pthread_cond_t room;
 	struct line *first, **last;
 	size_t bytes;
-	uint64_t seq, arrived; /* of the last line; of the last that has arrived */
+	uint64_t seq, acknowledged; /* of the last line; of the last acknowledged one */
 	bool ended;
 	unsigned turn;
 	int users;       /* guarded by all->lock, as `left_ms` */
@@ -57,12 +57,12 @@ static bool is_wanted(const struct tail *t, const char *prefix)
 	return !t->only || (at && *at);
 }
 
-/* The caller holds the lock. Drop the oldest line if it has arrived. */
-static bool drop_arrived(struct tail *t)
+/* The caller holds the lock. Drop the oldest line if it is acknowledged. */
+static bool drop_acknowledged(struct tail *t)
 {
 	struct line *line = t->first;
 
-	if (!line || line->seq > t->arrived)
+	if (!line || line->seq > t->acknowledged)
 		return false;
 	t->first = line->next;
 	if (!t->first)
@@ -80,7 +80,7 @@ static bool is_cancelled(const struct tail *t)
 static void flush(struct tail *t)
 {
 	if (t->fresh)
-		board_ring(t->all->board);
+		board_notify(t->all->board);
 	t->fresh = 0;
 }
 
@@ -94,11 +94,11 @@ static void keep(struct tail *t)
 	memcpy(line->json, t->scratch.data, line->len);
 	pthread_mutex_lock(&t->lock);
 	while (t->bytes + line->len > TAIL_BYTES && !is_cancelled(t))
-		if (!drop_arrived(t)) {
+		if (!drop_acknowledged(t)) {
 			pthread_mutex_unlock(&t->lock);
 			flush(t);
 			pthread_mutex_lock(&t->lock);
-			if (t->first && t->first->seq > t->arrived)
+			if (t->first && t->first->seq > t->acknowledged)
 				cond_wait_until(&t->room, &t->lock, clock_ms() + WAIT_MS);
 		}
 	line->seq = ++t->seq;
@@ -147,12 +147,12 @@ static int on_pause(void *ctx, struct error *err)
 static void *tail_main(void *ctx)
 {
 	struct tail *t = ctx;
-	const struct logs_want want = { .ns = t->ns,
-					.job = t->job,
-					.rank = -1,
-					.tail = t->lines,
-					.follow = true,
-					.cancel = &t->cancel };
+	const struct logs_want query = { .ns = t->ns,
+					 .job = t->job,
+					 .rank = -1,
+					 .tail = t->lines,
+					 .follow = true,
+					 .cancel = &t->cancel };
 	const struct logs_out out = { .on_line = on_line,
 				      .on_note = on_note,
 				      .on_alone = on_note,
@@ -160,12 +160,12 @@ static void *tail_main(void *ctx)
 				      .ctx = t };
 	struct error err = { 0 };
 
-	if (logs_run(t->all->kube, &want, &out, &err) && !is_cancelled(t))
+	if (logs_run(t->all->kube, &query, &out, &err) && !is_cancelled(t))
 		on_note(t, err.msg);
 	pthread_mutex_lock(&t->lock);
 	t->ended = true;
 	pthread_mutex_unlock(&t->lock);
-	board_ring(t->all->board);
+	board_notify(t->all->board);
 	return NULL;
 }
 
@@ -178,8 +178,8 @@ static void tail_free(struct tail *t)
 	pthread_cond_broadcast(&t->room);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
-	t->arrived = UINT64_MAX;
-	while (drop_arrived(t))
+	t->acknowledged = UINT64_MAX;
+	while (drop_acknowledged(t))
 		;
 	buf_release(&t->scratch);
 	pthread_cond_destroy(&t->room);
@@ -231,16 +231,16 @@ void tails_sweep(struct tails *all, bool every)
 	pthread_mutex_unlock(&all->lock);
 }
 
-static int tail_new(struct tails *all, const struct want *want, struct tail **ret,
-		    struct error *err)
+static int tail_new(struct tails *all, const struct stream_query *query,
+		    struct tail **ret, struct error *err)
 {
 	struct tail *t = xcalloc(1, sizeof(*t));
 
 	t->all = all;
-	t->ns = arena_strdup(&t->arena, want->ns);
-	t->job = arena_strdup(&t->arena, want->job);
-	t->only = arena_strdup(&t->arena, want->only);
-	t->lines = want->lines;
+	t->ns = arena_strdup(&t->arena, query->ns);
+	t->job = arena_strdup(&t->arena, query->job);
+	t->only = arena_strdup(&t->arena, query->only);
+	t->lines = query->lines;
 	t->last = &t->first;
 	t->users = 1;
 	t->scratch.max = TAIL_BYTES;
@@ -265,7 +265,7 @@ static bool can_go_on(struct tail *t, uint64_t seq)
 	if (has) {
 		t->users++;
 		t->turn++;
-		t->arrived = seq;
+		t->acknowledged = seq;
 		pthread_cond_broadcast(&t->room);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -282,7 +282,7 @@ static struct tail *find(struct tails *all, uint64_t id)
 	return t;
 }
 
-void tail_arrived(struct tails *all, uint64_t id, uint64_t seq)
+void tail_acknowledge(struct tails *all, uint64_t id, uint64_t seq)
 {
 	struct tail *t;
 
@@ -290,8 +290,8 @@ void tail_arrived(struct tails *all, uint64_t id, uint64_t seq)
 	t = find(all, id);
 	if (t) {
 		pthread_mutex_lock(&t->lock);
-		if (seq > t->arrived && seq <= t->seq)
-			t->arrived = seq;
+		if (seq > t->acknowledged && seq <= t->seq)
+			t->acknowledged = seq;
 		pthread_cond_broadcast(&t->room);
 		pthread_mutex_unlock(&t->lock);
 	}
@@ -299,41 +299,43 @@ void tail_arrived(struct tails *all, uint64_t id, uint64_t seq)
 }
 
 /* The tail of that id, if it can go on; else NULL. The caller holds all->lock. */
-static struct tail *rejoin(struct tails *all, const struct want *want)
+static struct tail *rejoin(struct tails *all, const struct stream_query *query)
 {
-	struct tail *t = find(all, want->id.tail);
+	struct tail *t = find(all, query->id.tail);
 
-	return t && str_eq(t->job, want->job) && str_eq(t->ns, want->ns) &&
-			       str_eq(t->only, want->only) && can_go_on(t, want->id.line)
+	return t && str_eq(t->job, query->job) && str_eq(t->ns, query->ns) &&
+			       str_eq(t->only, query->only) &&
+			       can_go_on(t, query->id.line)
 		       ? t
 		       : NULL;
 }
 
 /* A new one, in the place of one that nobody reads if need be. The caller holds all->lock. */
-static int add(struct tails *all, struct want *want, struct tail **ret, struct error *err)
+static int add(struct tails *all, struct stream_query *query, struct tail **ret,
+	       struct error *err)
 {
 	while (all->n >= TAIL_MAX)
 		if (!end_left(all, INT64_MAX))
 			return error_set(err, ERR_BUSY, "%d logs are shown", TAIL_MAX);
-	if (tail_new(all, want, ret, err))
+	if (tail_new(all, query, ret, err))
 		return -1;
-	want->id.line = 0;
-	want->id.tail = (*ret)->id = ++all->last_id;
+	query->id.line = 0;
+	query->id.tail = (*ret)->id = ++all->last_id;
 	(*ret)->next = all->first;
 	all->first = *ret;
 	all->n++;
 	return 0;
 }
 
-int tail_join(struct tails *all, struct want *want, unsigned *turn, struct tail **ret,
-	      struct error *err)
+int tail_join(struct tails *all, struct stream_query *query, unsigned *turn,
+	      struct tail **ret, struct error *err)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&all->lock);
-	*ret = rejoin(all, want);
+	*ret = rejoin(all, query);
 	if (!*ret)
-		rc = add(all, want, ret, err);
+		rc = add(all, query, ret, err);
 	*turn = *ret ? (*ret)->turn : 0;
 	pthread_mutex_unlock(&all->lock);
 	return rc;

@@ -2,11 +2,9 @@
  * tail.h - the logs of a job for one viewer, followed by the code of `logs -f`
  * (client/logs.h).
  *
- * Lines stay here until the viewer says that they have arrived, at most TAIL_BYTES; then
- * reading pauses, so that nothing is lost: how much of what was sent is in flight when a
- * connection breaks, no socket tells. The viewer comes back by the tail's id and the number
- * of its last line, within TAIL_LINGER_MS. All functions are safe to call from several
- * threads.
+ * Lines are kept until the viewer acknowledges them, so that none is lost when a connection
+ * breaks; at TAIL_BYTES reading pauses. A viewer reconnects with the tail's id and the number
+ * of the last line that it has, within TAIL_LINGER_MS. All functions are thread-safe.
  */
 #ifndef UI_TAIL_H
 #define UI_TAIL_H
@@ -15,7 +13,7 @@
 
 #include "kube/kube.h"
 #include "ui/board.h"
-#include "ui/want.h"
+#include "ui/stream_query.h"
 
 enum { TAIL_BYTES = 256 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
 
@@ -26,27 +24,29 @@ struct tails { /* { 0 }, and `lock` */
 	uint64_t last_id;
 	pthread_mutex_t lock;
 	struct kube *kube;
-	struct board *board; /* rung when there are lines */
+	struct board *board; /* board_notify() is called when there are lines */
 };
 
 /*
- * *ret: the tail of want->id if its lines after that are still here; else a new one, whose
- * id is set there. *turn: who joins later takes over. At TAIL_MAX the one that nobody has
- * read for longest ends; ERR_BUSY: all are read. tail_leave() ends its use.
+ * *ret: the tail of query->id, if it still has the lines after that; else a new one, whose id
+ * is set in query->id. *turn: the number of this reader, which a later one replaces. At
+ * TAIL_MAX the tail that has been without a reader for longest ends; ERR_BUSY: all have one.
+ * tail_leave() ends the use.
  */
-MUST_CHECK int tail_join(struct tails *all, struct want *want, unsigned *turn,
+MUST_CHECK int tail_join(struct tails *all, struct stream_query *query, unsigned *turn,
 			 struct tail **ret, struct error *err);
 void tail_leave(struct tails *all, struct tail *t);
-/* The viewer of the tail of that id has its lines up to `seq`. No such tail is fine. */
-void tail_arrived(struct tails *all, uint64_t id, uint64_t seq);
+/* The viewer of that tail has all lines up to `seq`. An unknown id is ignored. */
+void tail_acknowledge(struct tails *all, uint64_t id, uint64_t seq);
 
 /*
  * Append lines after *seq, up to about `max` bytes: '["node-0",RUN,...],' as in html.h;
- * the prefix is null for a message, "" for the only container. False: the log has ended,
- * and all is read, or another has joined since that turn.
+ * the prefix is null for a message, "" for the only container. False: the log has ended and
+ * was read to its end, or a later reader has replaced this one.
  */
 bool tail_read(struct tail *t, unsigned turn, struct buf *out, uint64_t *seq, size_t max);
 
-void tails_sweep(struct tails *all, bool every); /* end those nobody has read for long */
+/* End the tails without a reader since TAIL_LINGER_MS; `every`: all of them. */
+void tails_sweep(struct tails *all, bool every);
 
 #endif

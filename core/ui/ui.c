@@ -93,7 +93,8 @@ static int act(struct ui *ui, const struct job_path *path,
 	if (job_get(k, path->ns, path->name, &job, err))
 		return -1;
 	if (!str_eq(req->method, "POST"))
-		return act_ask(&resp->body, k, job, path->act, ui->gate.csrf, err);
+		return act_confirm_page(&resp->body, k, job, path->act, ui->gate.csrf,
+					err);
 	if (act_do(k, job, path->act, form_value(&arena, (const char *)req->body, "uid"),
 		   err))
 		return -1;
@@ -239,7 +240,7 @@ static void handle(void *ctx, const struct httpd_request *req,
 	resp->headers.max = 4096;
 	gate_headers(&resp->headers);
 	pthread_mutex_lock(&ui->lock);
-	verdict = gate_judge(&ui->gate, req, &why);
+	verdict = gate_check(&ui->gate, req, &why);
 	if (verdict != GATE_REFUSED)
 		ui->last_ms = clock_ms();
 	pthread_mutex_unlock(&ui->lock);

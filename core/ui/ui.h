@@ -16,21 +16,20 @@ struct ui_conf {
 	/* Called once, with the URL to open: it has the token. */
 	void (*on_ready)(void *ctx, const char *url);
 	/*
-	 * Calls each() with what the job has reported, lines of metrics.jsonl (docs/runs.md),
-	 * those after *at, which begins as { 0 }. NULL, or false: nobody keeps that, and
-	 * points are of the reports that are seen.
+	 * Calls each() with the job's reports, lines of metrics.jsonl (docs/runs.md), after
+	 * *at, which begins as { 0 }. NULL, or false: they are not stored; points are then made
+	 * of the reports in the job's status.
 	 */
 	bool (*reports)(const char *ns, const char *name, int64_t at[2],
 			void (*each)(void *arg, const cJSON *report), void *arg);
 	/*
-	 * Calls each() with all that a job has reported, from its run directory, in the
-	 * order of time; an error comes after what could be read. NULL: nobody reads it.
-	 * Called by several threads.
+	 * Calls each() with all reports in a run directory, in the order of time, then
+	 * fails if some could not be read. NULL: run directories are not read. Called by several threads.
 	 */
 	int (*history)(void *ctx, const char *run_dir,
 		       void (*each)(void *arg, const cJSON *report), void *arg,
 		       struct error *err);
-	/* Called before the logs of a job are read; NULL: they are there. Many threads. */
+	/* Fetches the logs of a job before they are read; NULL: not needed. Thread-safe. */
 	int (*logs)(void *ctx, const char *name, struct error *err);
 	void *ctx;
 };

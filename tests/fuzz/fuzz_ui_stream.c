@@ -9,11 +9,11 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "tests/fuzz/fuzz.h"
-#include "ui/want.h"
+#include "ui/stream_query.h"
 
 enum { MAX_BYTES = 1 << 14 };
 
-static void check_want(const struct want *w)
+static void check_query(const struct stream_query *w)
 {
 	size_t n = 0;
 
@@ -26,13 +26,13 @@ static void check_want(const struct want *w)
 	FUZZ_CHECK(n <= WANT_PLOTS);
 }
 
-static void check_id(struct arena *arena, const struct want_id *id)
+static void check_id(struct arena *arena, const struct stream_event_id *id)
 {
-	struct want_id again;
+	struct stream_event_id again;
 	const char *text = arena_printf(arena, "%" PRIu64 ".%" PRIu64 ".%" PRIu64,
 					id->version, id->tail, id->line);
 
-	FUZZ_CHECK(want_id_read(&again, arena, text));
+	FUZZ_CHECK(stream_event_id_read(&again, arena, text));
 	FUZZ_CHECK(again.version == id->version && again.tail == id->tail &&
 		   again.line == id->line);
 }
@@ -51,12 +51,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     .path = "/stream",
 					     .query = text,
 					     .headers = h + 1 };
-	struct want w = want_read(&arena, &with);
+	struct stream_query w = stream_query_read(&arena, &with);
 
-	check_want(&w);
+	check_query(&w);
 	check_id(&arena, &w.id);
-	w = want_read(&arena, &plain);
-	check_want(&w);
+	w = stream_query_read(&arena, &plain);
+	check_query(&w);
 	check_id(&arena, &w.id);
 	return 0;
 }

@@ -30,7 +30,7 @@ static enum gate_verdict ask(const char *host, const char *origin, const char *c
 		h[n++] = (struct httpd_header){ "Origin", origin };
 	if (cookie)
 		h[n++] = (struct httpd_header){ "Cookie", cookie };
-	return gate_judge(
+	return gate_check(
 		&gate,
 		&(struct httpd_request){
 			.method = "GET", .path = "/", .query = query, .headers = h },
@@ -151,9 +151,9 @@ TEST(each_of_two_origins_is_judged)
 	const char *why;
 
 	snprintf(cookie, sizeof(cookie), "kftrainer-4000=%s", gate.cookie);
-	assert_int_equal(gate_judge(&gate, &req, &why), GATE_REFUSED);
+	assert_int_equal(gate_check(&gate, &req, &why), GATE_REFUSED);
 	h[3].value = h[2].value;
-	assert_int_equal(gate_judge(&gate, &req, &why), GATE_OPEN);
+	assert_int_equal(gate_check(&gate, &req, &why), GATE_OPEN);
 }
 
 TEST(csrf_token)

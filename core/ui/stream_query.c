@@ -1,23 +1,24 @@
-/* want.c - the query of a stream (ui/want.h) */
-#include "ui/want.h"
+/* stream_query.c - the query of a stream (ui/stream_query.h) */
+#include "ui/stream_query.h"
 
 #include "api/names.h"
 #include "base/str.h"
 #include "ui/form.h"
 
-bool want_id_read(struct want_id *ret, struct arena *arena, const char *text)
+bool stream_event_id_read(struct stream_event_id *ret, struct arena *arena,
+			  const char *text)
 {
 	size_t n;
 	char **parts = str_split(arena, text ? text : "", '.', &n);
 	int64_t v[3];
 
-	*ret = (struct want_id){ 0 };
+	*ret = (struct stream_event_id){ 0 };
 	if (n != N_ELEMENTS(v))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (str_int(&v[i], parts[i], 0, INT64_MAX, IGNORED))
 			return false;
-	*ret = (struct want_id){ (uint64_t)v[0], (uint64_t)v[1], (uint64_t)v[2] };
+	*ret = (struct stream_event_id){ (uint64_t)v[0], (uint64_t)v[1], (uint64_t)v[2] };
 	return true;
 }
 
@@ -41,30 +42,31 @@ static char **read_plots(struct arena *arena, const char *text)
 	size_t n = 0;
 
 	for (size_t i = 0; plots && plots[i]; i++)
-		if (n < WANT_PLOTS && valid_key(arena, plots[i], &ns))
+		if (n < STREAM_PLOTS && valid_key(arena, plots[i], &ns))
 			plots[n++] = plots[i];
 	if (plots)
 		plots[n] = NULL;
 	return plots;
 }
 
-struct want want_read(struct arena *arena, const struct httpd_request *req)
+struct stream_query stream_query_read(struct arena *arena,
+				      const struct httpd_request *req)
 {
 	const char *id = httpd_header(req, "Last-Event-ID");
 	const char *log = form_value(arena, req->query, "log");
 	const char *lines = form_value(arena, req->query, "lines");
-	struct want w = { .rows = form_value(arena, req->query, "rows"),
-			  .label = form_value(arena, req->query, "label"),
-			  .key = form_value(arena, req->query, "job") };
+	struct stream_query w = { .rows = form_value(arena, req->query, "rows"),
+				  .label = form_value(arena, req->query, "label"),
+				  .key = form_value(arena, req->query, "job") };
 
 	w.job = valid_key(arena, w.key, &w.ns);
 	w.plots = read_plots(arena, form_value(arena, req->query, "plot"));
-	(void)want_id_read(&w.id, arena,
-			   id ? id : form_value(arena, req->query, "after"));
+	(void)stream_event_id_read(&w.id, arena,
+				   id ? id : form_value(arena, req->query, "after"));
 	if (!log || !w.job)
 		return w;
 	w.only = str_eq(log, "*") ? NULL : log;
-	if (str_int(&w.lines, lines ? lines : "1000", 1, WANT_LINES, IGNORED))
-		w.lines = WANT_LINES;
+	if (str_int(&w.lines, lines ? lines : "1000", 1, STREAM_LINES, IGNORED))
+		w.lines = STREAM_LINES;
 	return w;
 }

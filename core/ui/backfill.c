@@ -1,5 +1,5 @@
-/* past.c - what jobs have reported before this page. */
-#include "ui/past.h"
+/* backfill.c - what jobs have reported before this page. */
+#include "ui/backfill.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* A store that does not answer has a thread for minutes. */
 enum { THREADS = 4, WAIT_MS = 60000, PAST_BYTES = 2 << 20 };
 
-struct past {
+struct backfill {
 	const struct ui_conf *conf;
 	struct board *board;
 	pthread_t threads[THREADS];
@@ -34,10 +34,10 @@ static void on_report(void *ctx, const cJSON *report)
 		series_thin(points, 0);
 }
 
-static void *past_main(void *ctx)
+static void *backfill_main(void *ctx)
 {
-	const struct past *p = ctx;
-	uint64_t bell = 0;
+	const struct backfill *p = ctx;
+	uint64_t seen_changes = 0;
 
 	do {
 		cleanup_arena struct arena a = { 0 };
@@ -45,33 +45,33 @@ static void *past_main(void *ctx)
 		const char *key, *run_dir;
 		struct error why = { 0 };
 
-		while (board_next_past(p->board, &a, &key, &run_dir)) {
+		while (board_next_backfill(p->board, &a, &key, &run_dir)) {
 			(void)!p->conf->history(p->conf->ctx, run_dir, on_report, &points,
 						&why);
-			board_put_past(p->board, key, run_dir, &points, &why);
+			board_put_backfill(p->board, key, run_dir, &points, &why);
 			series_release(&points);
 			why = (struct error){ 0 };
 		}
-	} while (board_wait(p->board, &bell, WAIT_MS));
+	} while (board_wait(p->board, &seen_changes, WAIT_MS));
 	return NULL;
 }
 
-int past_start(struct past **ret, const struct ui_conf *conf, struct board *b,
-	       struct error *err)
+int backfill_start(struct backfill **ret, const struct ui_conf *conf, struct board *b,
+		   struct error *err)
 {
-	struct past *p = *ret = xcalloc(1, sizeof(*p));
+	struct backfill *p = *ret = xcalloc(1, sizeof(*p));
 	int rc = 0;
 
 	p->conf = conf;
 	p->board = b;
 	while (conf->history && !rc && p->n < THREADS) {
-		rc = thread_start(&p->threads[p->n], past_main, p, err);
+		rc = thread_start(&p->threads[p->n], backfill_main, p, err);
 		p->n += !rc;
 	}
 	return rc;
 }
 
-void past_free(struct past *p)
+void backfill_free(struct backfill *p)
 {
 	while (p && p->n)
 		pthread_join(p->threads[--p->n], NULL);

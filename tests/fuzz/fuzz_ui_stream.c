@@ -20,10 +20,10 @@ static void check_query(const struct stream_query *w)
 	if (w->job)
 		FUZZ_CHECK(!name_label_invalid(w->ns) && !name_subdomain_invalid(w->job));
 	FUZZ_CHECK(!w->lines || w->job);
-	FUZZ_CHECK(w->lines >= 0 && w->lines <= WANT_LINES);
+	FUZZ_CHECK(w->lines >= 0 && w->lines <= STREAM_LINES);
 	for (; w->plots && w->plots[n]; n++)
 		FUZZ_CHECK(!strpbrk(w->plots[n], "<>\"'\\ \n"));
-	FUZZ_CHECK(n <= WANT_PLOTS);
+	FUZZ_CHECK(n <= STREAM_PLOTS);
 }
 
 static void check_id(struct arena *arena, const struct stream_event_id *id)

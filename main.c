@@ -42,8 +42,8 @@ static void fill_std_fds(void)
 }
 
 /*
- * Who else has our output open may have made it non-blocking, as Node.js does with a
- * terminal: what is not read in time would be lost. A descriptor of our own blocks.
+ * Another process with our output open may have made it non-blocking, as Node.js does with a
+ * terminal: output that is not read in time would be lost. A new descriptor blocks.
  */
 static void block_output(int fd)
 {

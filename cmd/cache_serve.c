@@ -88,7 +88,7 @@ static int choose_columns(bool *chosen, const struct field *fields, size_t n,
 	return 0;
 }
 
-/* Of two columns of one name, JSON's readers keep one, and --column and --filter mean one. */
+/* Refuse duplicate names where a column is identified by its name: JSON, --column, --filter. */
 static int check_names(const struct cat_opts *opts, const struct field *fields, size_t n,
 		       struct error *err)
 {

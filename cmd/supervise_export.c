@@ -76,7 +76,7 @@ static bool is_number(const char *text)
 	return !*after;
 }
 
-/* What a registry takes as a property's name: registry_check(). */
+/* Is the text valid as the name of a property (registry_check())? */
 static bool is_name(const char *text)
 {
 	return text && *text && strlen(text) <= MAX_NAME && !strchr(text, '=') &&
@@ -146,7 +146,7 @@ static char *const *command(void *ctx, struct arena *arena)
 	return words(arena, true, &n);
 }
 
-/* What could not be registered is refused before the training, not after it. */
+/* Check the options before the training, not after it. */
 static int check_words(struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

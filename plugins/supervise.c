@@ -178,7 +178,7 @@ static void mount_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
 		container_env_from_secret(c, run->secret);
 }
 
-/* What the supervisors give up is final: the next pods would train again. */
+/* An export that fails is final: new pods would train again. */
 static void mount_export(const struct export_spec *export, struct info *info,
 			 struct pod_set *ps, cJSON *c)
 {

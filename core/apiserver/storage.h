@@ -58,8 +58,8 @@ struct stored_list {
 /* The objects whose key begins with `prefix`. */
 void storage_list(struct storage *s, const char *prefix, struct stored_list *ret);
 /*
- * Those whose key is also greater than `after` (or NULL), as they were at that version.
- * False: its changes are no longer known, and they are as they are now.
+ * The same, but only keys greater than `after` (or NULL), as of that version. False: changes
+ * since that version are no longer known, and the list is as of now.
  */
 bool storage_list_at(struct storage *s, const char *prefix, const char *after,
 		     int64_t version, struct stored_list *ret);

@@ -184,7 +184,7 @@ static int step(struct watch *w)
 	} else if (!idle) {
 		rc = flush(w);
 	}
-	/* Its version is that of the last change that was looked at, of any kind. */
+	/* The bookmark's version is that of the last change of any kind. */
 	return !rc && w->bookmarks && now >= w->bookmark_at ? send_bookmark(w, false)
 							    : rc;
 }

@@ -43,7 +43,7 @@ static int64_t quota_1(struct arena *arena, const char *group)
 		       : 0;
 }
 
-/* Of the group and those above it; of a container, only those that it sees. */
+/* The minimum over the group and its ancestors; a container sees only some of them. */
 static int64_t least(struct arena *arena, const char *root, const char *group,
 		     int64_t (*quota)(struct arena *arena, const char *group))
 {

@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 /*
- * Those that it may run on (sched_setaffinity(2)), or fewer if a quota of its control
- * groups gives no more time, as docker run --cpus and limits.cpu of a pod set it: a part
- * of one counts as one. At least 1.
+ * The cores on which this process may run (sched_setaffinity(2)), or fewer by the CPU quota of
+ * its control groups (docker run --cpus, a pod's limits.cpu), rounded up. At least 1.
  */
 int64_t cores_usable(void);
 

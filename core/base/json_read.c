@@ -265,7 +265,7 @@ static bool is_small(const char *p, const char *end, int *ret)
 	return true;
 }
 
-/* What an int does not hold exactly keeps its literal. */
+/* Numbers that an int cannot hold exactly keep their literal. */
 static int put_number(const struct scan *s, const char *from, cJSON *ret)
 {
 	char text[JSON_MAX_NUMBER + 1];

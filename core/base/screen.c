@@ -133,7 +133,7 @@ static size_t behind_bar(const struct screen_row *r)
 	return at < r->text.len ? at : 0;
 }
 
-/* Of a character that came in pieces, the last do not fit: remove the first. */
+/* Remove the first bytes of a character whose last ones do not fit. */
 static void drop_partial(struct screen_row *r)
 {
 	const unsigned char *text = r->text.data, *end = text + r->text.len;

@@ -49,7 +49,7 @@ int spawn_failed(struct error *err, const char *path, int number);
  * number says. Allocates nothing: the kubelet calls it after vfork().
  */
 const char *spawn_fault(const char *path, int number);
-/* What to do about a message with one of those words; else NULL. */
+/* The remedy for a message with one of those words; else NULL. */
 const char *spawn_remedy(const char *message);
 
 #endif

@@ -28,7 +28,7 @@ struct client_conf {
 	void *ctx;
 };
 
-/* Which rows of the table, and which columns, to request. */
+/* The rows and columns of a table to request. */
 struct client_request {
 	int64_t rank, world;
 	const cJSON *filter;  /* as in view.h; NULL: all rows */

@@ -129,7 +129,7 @@ cJSON *loans_with(const struct remote *holder)
 /* A holder's own list of its loans, which is in the order of the rows, as the head's. */
 struct answer {
 	const cJSON *at; /* the next element; NULL: none */
-	bool differs;    /* it must be assigned them again */
+	bool differs;    /* the rows must be assigned again */
 };
 
 static bool is_of(const cJSON *node, const struct loan *l)

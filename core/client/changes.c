@@ -22,8 +22,8 @@ struct watch {
 	struct informer *informer;
 	struct arena arena; /* the strings of the informer's conf */
 	/* guarded by changes->lock */
-	bool answered;      /* it had an answer */
-	int64_t refused_ms; /* since when it is refused after one; 0: it is not */
+	bool answered;      /* an answer was received */
+	int64_t refused_ms; /* the first refusal after that; 0: none */
 };
 
 struct changes {

@@ -1,7 +1,7 @@
 /*
- * dev_record.h - which directory of this machine its user has submitted as a job in
+ * dev_record.h - record the directory of this machine that was submitted as a job in
  * development: STATE/dev/UID has the text of DEV_FROM_ANNOTATION. Everyone who may write
- * TrainJobs can change the annotation; what it names is sent only if the record agrees.
+ * TrainJobs can change the annotation; its files are sent only if the record agrees.
  */
 #ifndef CLIENT_DEV_RECORD_H
 #define CLIENT_DEV_RECORD_H

@@ -45,7 +45,7 @@ struct log_source {
 	bool run_complete;    /* the run `requested_run` has been read to its end */
 	bool done;            /* nothing is left to read */
 	bool has_data;        /* this request has received data */
-	bool missing;         /* it had 404: look for the pod */
+	bool missing;         /* the answer was 404: look for the pod */
 	int failures;         /* in a row */
 	int64_t failed_ms;    /* when the first of them happened */
 	int64_t refused_ms; /* since when it is denied; 0: it is not */

@@ -324,7 +324,7 @@ static int ask_near(struct aws_credentials *c, struct http_request *req,
 	return http_do(c->direct, req, ret, err);
 }
 
-/* Of a status that is no success: the next try of the request asks again, or not. */
+/* The error of a failed status; ERR_IO: the next try of the request repeats it. */
 static enum error_kind kind_of(int status)
 {
 	return retry_status(status) ? ERR_IO : ERR_DENIED;
@@ -599,7 +599,7 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 				 "AWS_SECRET_ACCESS_KEY ('aws configure "
 				 "export-credentials' prints them)",
 				 c->files.profile, f->unsupported);
-	if (!f->key.access && c->now.key.access) /* it may be away */
+	if (!f->key.access && c->now.key.access) /* the source may be away */
 		return error_set(err, ERR_IO,
 				 "%s: no answer that has a key, as it had before",
 				 c->now.source);

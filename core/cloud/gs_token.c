@@ -306,7 +306,7 @@ static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 	if (from_file(t, err) || (!t->expires && from_metadata(t, err)))
 		return -1;
 	if (!t->expires &&
-	    t->token) /* it may be away; the token is used until it expires */
+	    t->token) /* the source may be away; the token is used until it expires */
 		return error_set(err, ERR_IO,
 				 "%s: no answer that has a token, as it had before",
 				 t->source);

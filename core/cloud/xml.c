@@ -116,7 +116,7 @@ int xml_read(const void *data, size_t len, const struct xml_reader *reader,
 
 	if (len > INT_MAX)
 		return error_set(err, ERR_LIMIT, "XML exceeds 2 GiB");
-	/* What a server sends while it is busy comes before the declaration of some. */
+	/* Some servers send white space, as a keepalive, before the declaration. */
 	for (; len && isspace(*(const unsigned char *)data); len--)
 		data = (const char *)data + 1;
 	r.parser = XML_ParserCreate("UTF-8");

@@ -120,7 +120,7 @@ enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
 		return CONVERT_OTHER;
 	if (kind_of(obj))
 		return CONVERT_JOB;
-	/* Of another version, or of the operators before Training Operator. */
+	/* Another version, or an operator older than Training Operator. */
 	if (is_job_kind(kind)) {
 		field_error_add(
 			errs, FIELD_NOT_SUPPORTED, "apiVersion",

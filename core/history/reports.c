@@ -1,4 +1,4 @@
-/* reports.c - what a run has reported, from its directory alone (history/history.h). */
+/* reports.c - the reports in a run directory (history/history.h). */
 #include "base/cleanup.h"
 #include "history/history_impl.h"
 #include "local/state_metrics.h"

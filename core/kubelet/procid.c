@@ -28,7 +28,7 @@ enum {
 	TO_START = 20, /* clock ticks after the boot */
 };
 
-/* What follows the name in /proc/PID/stat; NULL: no such process. */
+/* The fields after the name in /proc/PID/stat; NULL: no such process. */
 static const char *read_stat(int pid, struct buf *b)
 {
 	char path[64];

@@ -367,7 +367,7 @@ static bool is_too_long(const struct stream *s, const cJSON *end)
 			       "Argument list too long"));
 }
 
-/* What the kubelet's message about the script asks for; else the text. */
+/* The remedy for the kubelet's message about the script; else the text. */
 static const char *script_hint(const cJSON *end, const char *text)
 {
 	const char *message = json_str(end, "message");
@@ -393,7 +393,7 @@ static void add_signal_hint(struct buf *out, int64_t sig)
 		log_hint(out, &reader);
 }
 
-/* Of exit code 126 or 127; "" for none. */
+/* The hint for exit code 126 or 127; "" for others. */
 static const char *start_hint(const struct stream *s, const cJSON *end, int64_t code)
 {
 	const char *ours = ends_with_ours(s);

@@ -195,7 +195,7 @@ const char *state_newest(struct arena *arena, const char *job_dir)
 	return why ? NULL : last;
 }
 
-/* It may end, or another may begin, at any time. */
+/* The run may end, or another may begin, at any time. */
 const char *state_newest_run(struct arena *arena, const char *job_dir, bool *ret_running)
 {
 	bool locked = state_locked(job_dir);

@@ -63,7 +63,7 @@ static int cannot_reach(const char *name, enum procid_state place, const char *h
 			 name);
 }
 
-/* Its process has ended and the lock is held: by another command, which removes the job. */
+/* The lock of an ended process is held by a command that removes the job: wait for that. */
 static void wait_for_removal(const char *dir, const char *lock)
 {
 	int64_t until = clock_ms() + REMOVAL_MS;

@@ -1,4 +1,4 @@
-/* state_metrics.c - what runs reported (local/state_metrics.h). */
+/* state_metrics.c - store and read the reports of runs (local/state_metrics.h). */
 #include "local/state_metrics.h"
 
 #include <fcntl.h>

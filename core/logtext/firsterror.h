@@ -31,7 +31,7 @@ struct first_error {
 
 	struct buf begun; /* a traceback whose last line has not come */
 	bool within, chained, recorded;
-	bool nested; /* what it is chained with is the text of the error */
+	bool nested; /* the chained traceback is the text of the error */
 	bool open;   /* the error's text is on the next line */
 	int more;    /* lines that may belong to the error's text */
 };

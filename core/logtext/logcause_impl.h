@@ -1,4 +1,4 @@
-/* logcause_impl.h - what the files of logcause.h share: its table. */
+/* logcause_impl.h - the table that the files of logcause.h share. */
 #ifndef LOGTEXT_LOGCAUSE_IMPL_H
 #define LOGTEXT_LOGCAUSE_IMPL_H
 

@@ -74,8 +74,8 @@ const char *traceback_named(const char *line, size_t *len, char *room, size_t si
 /* Is this the first line of a traceback; a line within one, but not the last? */
 bool traceback_begins(const char *line, size_t len);
 /*
- * Of a first line: is it within the text of another error? "Original Traceback (most recent
- * call last):", "Traceback (most recent call last): (RANK 0)"
+ * Does this first line begin a traceback within another error's text: "Original Traceback
+ * (most recent call last):", "Traceback (most recent call last): (RANK 0)"?
  */
 bool traceback_is_nested(const char *line, size_t len);
 bool traceback_continues(const char *line, size_t len);

@@ -297,7 +297,7 @@ static void end_write(struct progress_server *s, const char *uid)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What a request may have. */
+/* The contents of a request. */
 struct report {
 	cJSON *progress; /* NULL: none */
 	bool supervised;

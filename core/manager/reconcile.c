@@ -273,7 +273,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	return -1;
 }
 
-/* Its end is in the status. */
+/* The end of the run is in the status. */
 static void forget_run(struct pass *p)
 {
 	job_memory_forget_end(p->r->conf.memories, p->memory);
@@ -329,7 +329,7 @@ static bool pass_begin(struct pass *p)
 		reconciler_uncount_state(p->r, p->memory);
 		job_memory_reset(p->r->conf.memories, p->memory, meta_uid(p->tj));
 	}
-	if (p->memory->written.status_unsure) /* it was read just now */
+	if (p->memory->written.status_unsure) /* the TrainJob is live */
 		p->memory->written.trainjob_version = meta_version_number(p->tj);
 	p->memory->written.status_unsure = false;
 	if (meta_version_number(p->tj) < p->memory->written.trainjob_version) {

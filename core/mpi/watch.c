@@ -299,7 +299,8 @@ int watch_run(struct watch *w, char *const *argv, struct watch_end *ret,
 	ret->ended = w->ended;
 	ret->status = WIFSIGNALED(w->status) ? 128 + WTERMSIG(w->status)
 					     : WEXITSTATUS(w->status);
-	if (w->asked && !ret->status) /* it has saved and left: its work is not done */
+	if (w->asked &&
+	    !ret->status) /* the command has saved its state: its work is not done */
 		ret->status = 128 + SIGTERM;
 	return rc;
 }

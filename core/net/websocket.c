@@ -69,7 +69,7 @@ static int prepare(struct websocket *w)
 	curl_easy_setopt(w->slot->easy, CURLOPT_HTTP_VERSION,
 			 (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(w->slot->easy, CURLOPT_CONNECT_ONLY, 2L);
-	/* Its TCP_USER_TIMEOUT would end a connection whose peer does not read for now. */
+	/* Without the slot's TCP_USER_TIMEOUT, which would end a connection to a slow reader. */
 	curl_easy_setopt(w->slot->easy, CURLOPT_SOCKOPTFUNCTION, NULL);
 	curl_easy_setopt(w->slot->easy, CURLOPT_WS_OPTIONS, (long)CURLWS_NOAUTOPONG);
 	curl_easy_setopt(w->slot->easy, CURLOPT_HTTPPROXYTUNNEL, 1L);

@@ -36,7 +36,7 @@ struct track {
 	struct registry session;
 	struct arena arena;
 	const char *experiment;
-	/* These are the thread's. */
+	/* Used by the thread only. */
 	struct track_run run;
 	int64_t pause, retry_at;
 	bool failing;

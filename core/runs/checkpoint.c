@@ -140,7 +140,7 @@ static int next_line(cJSON **ret, const char *text, size_t len, size_t *at,
 	return json_parse(ret, line, (size_t)(end - line), err);
 }
 
-/* Of a time with six digits after the point, as it is printed; 0: of another. */
+/* The microseconds of a printed time, six digits after the point; 0: there are none. */
 static int microseconds(const char *time)
 {
 	int us = 0, end = 0;
@@ -257,7 +257,7 @@ int checkpoint_read_manifest(struct checkpoint_manifest *ret, struct arena *aren
 
 /* ---- what torch.distributed.checkpoint names ---- */
 
-/* Of "__0_1.distcp" at the start of it; 0: it is something else. */
+/* The length of a name such as "__0_1.distcp" at p; 0: no such name. */
 static size_t length_of_name(const char *p, size_t len)
 {
 	static const char *const parts[] = { "__", "_", ".distcp" };

@@ -24,7 +24,8 @@ static const struct {
 };
 
 #define SHARDED_CKPT "meta.pt" /* Lightning writes it after .metadata */
-/* Of the Trainer that got TERM: removed once all is saved (trainer_jit_checkpoint.py). */
+/* The Trainer creates it after TERM, and removes it once all is saved
+ * (trainer_jit_checkpoint.py). */
 #define INCOMPLETE "checkpoint-is-incomplete.txt"
 
 static int64_t ns_of(const struct stat *st)

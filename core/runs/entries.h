@@ -21,7 +21,7 @@ enum { UNCHANGED_MS = 2000 }; /* an entry that has not changed for so long is wh
 struct entry {
 	char name[256];
 	uint64_t fingerprint;     /* of the last scan */
-	uint32_t attempt;         /* that changed it last */
+	uint32_t attempt;         /* the last one that changed it */
 	int64_t changed;          /* clock_ms() of the scan that found the last change */
 	int64_t changed_us;       /* its time, in us since 1970; 0: not set yet */
 	int64_t newest, finished; /* as in struct detected */

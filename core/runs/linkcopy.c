@@ -42,7 +42,7 @@ static bool link_entry(int from, const char *name, int to, int depth)
 		return false;
 	if (detect_is_file(from, name, depth, &st))
 		return !linkat(from, name, to, name, AT_SYMLINK_FOLLOW);
-	if (!S_ISDIR(st.st_mode)) /* it is not uploaded, which is logged of a link */
+	if (!S_ISDIR(st.st_mode)) /* not uploaded; a link is logged */
 		return !S_ISLNK(st.st_mode) || !linkat(from, name, to, name, 0);
 	return !mkdirat(to, name, 0700) &&
 	       link_all(openat(from, name, HOW), openat(to, name, HOW), depth + 1);

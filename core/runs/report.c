@@ -201,7 +201,7 @@ static int read_report(struct runs *r, struct error *err)
 	return 0;
 }
 
-/* Of two jobs that find no owner at once, the one that wrote its name last has it. */
+/* If two jobs find no owner at the same time, the last to write its name becomes the owner. */
 static int claim_once(struct runs *r, bool *is_new, struct error *err)
 {
 	return claim_owner(r, is_new, err) || find_last_attempt(r, err) ||

@@ -26,7 +26,7 @@
 enum {
 	MAX_HEAD = 64 * 1024,
 	BLOCK = 1024 * 1024,
-	MAX_METADATA = 64 * 1024 * 1024, /* what is longer is not looked into */
+	MAX_METADATA = 64 * 1024 * 1024, /* longer ones are not checked */
 	POLL_MS = 1000,
 	PAUSE_MS = 5000,
 };
@@ -375,7 +375,7 @@ static bool may_help(const struct error *err)
 {
 	return err->kind == ERR_NOT_FOUND || err->kind == ERR_IO ||
 	       err->kind == ERR_BUSY || err->kind == ERR_TIMEOUT ||
-	       err->kind == ERR_CONFLICT; /* it was replaced while it was read */
+	       err->kind == ERR_CONFLICT; /* replaced while it was read */
 }
 
 int resume_prepare(const struct resume_conf *conf, struct rundir *rundir,

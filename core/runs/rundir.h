@@ -58,8 +58,8 @@ MUST_CHECK int rundir_upload(struct rundir *p, const char *what, const char *nam
 MUST_CHECK int rundir_remove(struct rundir *p, const char *name, struct error *err);
 /* Selects files below a directory of the run directory. */
 struct rundir_files {
-	const char *const *allow; /* that match one of these patterns; NULL: all */
-	const struct map *paths;  /* and whose path is a key; NULL: all */
+	const char *const *allow; /* files that match one of these patterns; NULL: all */
+	const struct map *paths;  /* files whose path is a key; NULL: all */
 };
 /*
  * Download the selected files below `name` that differ from those in the directory `to`.

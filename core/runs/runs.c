@@ -444,7 +444,7 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 		return error_wrap(err, "run directory");
 	if (conf->ranks > 1 && runs_has_succeeded(&r->rundir, conf->job))
 		return 0;
-	entries_open(&r->opened, r); /* it hears what the command renames from now on */
+	entries_open(&r->opened, r); /* from now on renames are reported */
 	if ((!conf->rank && runs_claim(r, err)) ||
 	    thread_start(&r->text, upload_texts, r, err) ||
 	    thread_start(&r->uploader, runs_uploader, r, err))

@@ -40,7 +40,7 @@ struct runs {
 	struct entries opened; /* opened before the command starts; then the uploader's */
 	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t changed;
-	struct attempt *attempts; /* those with text that is not uploaded */
+	struct attempt *attempts; /* with text that is not uploaded yet */
 	struct attempt *running;  /* the last of them */
 	bool flush, text_done, uploads_done, over, text_ended;
 	bool news;             /* report.json is due */

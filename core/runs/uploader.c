@@ -642,8 +642,8 @@ static int complete(struct uploader *k, struct entry *e, uint32_t sync, struct e
 	} else {
 		rc = -1;
 		if (err->kind == ERR_CONFLICT && !number_of(k, e))
-			(void)!remove_checkpoint(
-				k, &head, IGNORED); /* it will not be uploaded again */
+			(void)!remove_checkpoint(k, &head,
+						 IGNORED); /* never uploaded again */
 	}
 	buf_release(&mine.text);
 	return rc;

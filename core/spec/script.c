@@ -41,7 +41,7 @@ static const char unpack[] =
 	"  exec mpirun sh -c \"$start\"'exec $python \"$d/$0\" \"$@\"' \"$0\" \"$@\"\n"
 	"fi\n"
 	"eval \"$start\"\n";
-/* Its workspace has the script. */
+/* The script is in the job's workspace. */
 static const char in_workspace[] =
 	"d=" WORKSPACE_PATH "\n"
 	"python=python3\n"

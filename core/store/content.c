@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Of files that no program writes as HTML. */
+/* Suffixes of files that are never HTML. */
 static const char *const binary[] = {
 	".arrow", ".bin",         ".ckpt", ".gguf", ".gz",   ".h5",      ".json",
 	".jsonl", ".msgpack",     ".npy",  ".npz",  ".onnx", ".parquet", ".pt",

@@ -10,8 +10,8 @@
 enum { CONTENT_HEAD_BYTES = 64 };
 
 /*
- * What the file is instead, and what to do, as a clause; NULL: nothing unexpected. `head`:
- * its first bytes, at most CONTENT_HEAD_BYTES of which are needed.
+ * A clause that says what the file is instead, and what to do; NULL: nothing unexpected.
+ * `head`: its first bytes, at most CONTENT_HEAD_BYTES of which are needed.
  */
 const char *content_unexpected(const char *path, const void *head, size_t len);
 

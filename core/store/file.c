@@ -238,7 +238,7 @@ static int skip(const struct walk *w, const char *full, struct error *err)
 	return error_errno(err, why, "%s", full);
 }
 
-/* What an earlier run copied into the source is not copied again. */
+/* A target within the source: what an earlier run copied there is not copied again. */
 static bool is_target(const struct store *s, const struct stat *dir)
 {
 	struct stat st;
@@ -451,7 +451,7 @@ static int put_in(struct store *s, const struct put_conf *conf, size_t i,
 	return 0;
 }
 
-/* Of one file, the root is the directory that it is in. */
+/* For a single file, make the root its directory. */
 static void cut_root(struct store *s, const char **ret_name)
 {
 	*ret_name = path_base(s->root);

@@ -31,7 +31,7 @@ const char *const *filter_list(struct arena *arena, const char *text);
 /* `named`: the URI names this file, so no default leaves it out. */
 bool filter_wants(const struct filter *f, const char *name, bool named);
 
-/* What the filter did to a listing. */
+/* The effect of a filter on a listing. */
 enum { FILTER_SHOWN = 3, FILTER_FORMATS = 4 };
 struct filter_stats {
 	const struct filter *filter;

@@ -36,7 +36,7 @@ static int read_range(struct reply *r, const char *value, struct error *err)
 	return str_eq(total, "*") ? 0 : read_bytes(&r->total, total, err);
 }
 
-/* Of 200 and other statuses it is optional: an invalid one is ignored. */
+/* The header is required to be valid only in a 206 and a 416. */
 static int read_content_range(struct reply *r, int status, const char *value,
 			      struct error *err)
 {

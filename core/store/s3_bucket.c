@@ -196,7 +196,7 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 	return 0;
 }
 
-/* Of a bucket of AWS: GDAL's value, or object_store's. */
+/* AWS's buckets: the setting as GDAL or as object_store reads it. */
 static int find_payer(struct s3_bucket *b, const struct store_conf *conf,
 		      struct error *err)
 {

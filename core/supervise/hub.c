@@ -341,7 +341,7 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	enum peer_phase before = r->state.phase;
 
 	if (!r->joined && h->order.order == ORDER_FREE)
-		h->freed_at = now; /* it gets that order now */
+		h->freed_at = now; /* the rank gets that order now */
 	r->joined = true;
 	r->state = *state;
 	if (h->order.order == ORDER_STOP) {

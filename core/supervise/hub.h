@@ -35,7 +35,7 @@ enum {
 
 struct hub_rank {
 	bool joined, dumped;
-	bool done;          /* it has closed its connection after ORDER_FREE */
+	bool done;          /* has closed its connection after ORDER_FREE */
 	int64_t away_since; /* the last data of a rank that has left; -1: it has not */
 	struct peer_state state;
 };

@@ -167,7 +167,7 @@ static int read_details(struct reading *r, struct error *err)
 	return 0;
 }
 
-/* What MLflow's names cannot have. A model has by default the last part of the URI. */
+/* Check names by MLflow's rules. A model's default name is the last part of the URI. */
 static int check_mlflow(const struct reading *r, struct error *err)
 {
 	const char *model = find(r, REGISTER_MODEL_ANNOTATION), *uri = r->spec->uri;

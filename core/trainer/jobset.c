@@ -193,7 +193,7 @@ const cJSON *rjob_pod_spec_const(const cJSON *rjob)
 	return json_get(rjob, "template", "spec", "template", "spec");
 }
 
-/* What tells one element of tolerations or schedulingGates from another. */
+/* The identity of an element of tolerations or schedulingGates. */
 static const char *placement_key(struct arena *arena, const cJSON *item)
 {
 	static const char *const members[] = { "name", "key", "operator", "value",

@@ -36,8 +36,8 @@ struct code_reader {
 const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *tj,
 			   const struct code_reader *code);
 /*
- * What is wrong with a job without spec.trainer on several nodes: upstream sets no variables of
- * torch, JAX and XGBoost then (kubeflow/trainer#4076). NULL: nothing.
+ * The fault of a job without spec.trainer on several nodes, for which upstream sets no
+ * variables of torch, JAX and XGBoost (kubeflow/trainer#4076). NULL: none.
  */
 const char *launcher_lone_nodes(struct arena *arena, struct info *info, const cJSON *tj);
 /* Likewise for `tune run` with a data set that the job downloads, but does not name. */

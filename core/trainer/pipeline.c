@@ -115,7 +115,7 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 		validation_warn_of_image(info, tj, warnings);
 }
 
-/* Of runtimes for users: upstream's answers about others have no warnings. */
+/* Only for users' runtimes: upstream's answers about others have no warnings. */
 static void warn_users(struct arena *arena, struct info *info, const cJSON *tj,
 		       const cJSON *runtime, cJSON *warnings)
 {

@@ -168,7 +168,7 @@ static void check_amount(struct check *c, const struct amount *a)
 		warn_of_bytes(c, a);
 }
 
-/* What is wrong with its limit, too, is reported there. */
+/* Errors that the limit has, too, are reported for the limit only. */
 static void check_request(struct check *c, const struct amount *a,
 			  struct json_index *limits)
 {

@@ -122,7 +122,7 @@ static void hide_secrets(cJSON *doc)
 		hide_secrets(child);
 }
 
-/* What a queue adds when it admits the job. */
+/* Remove the patches that a queue adds when it admits the job. */
 static void drop_queue_patches(cJSON *job)
 {
 	cJSON *list = json_get(job, "spec", "runtimePatches");
@@ -138,8 +138,8 @@ static void drop_queue_patches(cJSON *job)
 }
 
 /*
- * It is a word of the pods' command, which cannot change while the job is suspended: what
- * may is left out.
+ * The text becomes a word of the pods' command, which cannot change while the job is
+ * suspended: members that may change are left out.
  */
 static cJSON *job_to_keep(const cJSON *tj)
 {
@@ -171,7 +171,7 @@ static cJSON *job_to_keep(const cJSON *tj)
 	return job;
 }
 
-/* What its user wrote; NULL: it is not known. */
+/* The job as its user wrote it; NULL: unknown. */
 static cJSON *submitted(const cJSON *tj)
 {
 	const char *text = meta_annotation(tj, RUN_SUBMITTED_ANNOTATION);

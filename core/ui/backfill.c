@@ -1,4 +1,4 @@
-/* backfill.c - what jobs have reported before this page. */
+/* backfill.c - read the reports of jobs from before this process (ui/backfill.h). */
 #include "ui/backfill.h"
 
 #include <pthread.h>

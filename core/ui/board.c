@@ -34,7 +34,7 @@ enum {
 	POINTS_BYTES = 8 << 20,
 };
 
-/* What the job has reported before this page. */
+/* The job's reports from before this process. */
 enum backfill_state {
 	BACKFILL_NONE,
 	BACKFILL_REQUESTED,
@@ -541,8 +541,8 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 }
 
 /*
- * What a supervisor has not sent yet comes with a second look, and what was missed here
- * when a page is opened.
+ * A second request finds reports that a supervisor had not sent yet; one for each new viewer
+ * finds those that were missed here.
  */
 static bool is_backfill_due(const struct row *r, uint64_t seen)
 {

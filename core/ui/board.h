@@ -57,7 +57,7 @@ bool board_request_backfill(struct board *b, struct buf *out, const char *key,
 /* Take the next requested job; strings are in the arena. False: there is none. */
 bool board_next_backfill(struct board *b, struct arena *a, const char **ret_key,
 			 const char **ret_run_dir);
-/* Its points, which are copied; why->kind 0: all of them, else why some are missing. */
+/* Store the points, as copies; why->kind 0: all of them, else why some are missing. */
 void board_put_backfill(struct board *b, const char *key, const char *run_dir,
 			const struct series_set *points, const struct error *why);
 /*

@@ -41,13 +41,13 @@ const cJSON *pod_volumes(const cJSON *pod);
 const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent */
 const cJSON *pod_spec_of(const cJSON *pod);
 const cJSON *pod_gates(const cJSON *pod); /* spec.schedulingGates */
-/* Of the status of a container, pod_container_status(). */
+/* `status`: a result of pod_container_status(). */
 bool container_runs(const cJSON *status);
 const cJSON *container_end(const cJSON *status); /* NULL: it has not ended */
 int64_t container_ended(const cJSON *end);
 int64_t container_exit_code(const cJSON *end);
 int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
-/* Of a deleted pod: when its grace period ends; *ret_since: when that began. -1: unknown. */
+/* When a deleted pod's grace period ends, and (*ret_since) began. -1: unknown. */
 int64_t pod_gone_by(const cJSON *pod, int64_t *ret_since);
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_name(const cJSON *pod);   /* the PodGroup of the pod, or NULL */

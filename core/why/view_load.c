@@ -271,7 +271,7 @@ static int load_events_of_jobs(struct loader *l, struct error *err)
 	return 0;
 }
 
-/* Of pods with a node, and of one without: an autoscaler's. */
+/* Events of some pods with a node, and, for the autoscaler's, of one without. */
 static int load_events_of_pods(struct loader *l, struct error *err)
 {
 	const cJSON *pod;

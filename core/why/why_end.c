@@ -98,7 +98,7 @@ static void add_error(struct decisive_lines *s, const char *line, bool peer)
 	s->causes = false;
 }
 
-/* Of one process, by PyTorch's mark? */
+/* Are both lines of the same process, by PyTorch's mark? */
 static bool same_rank(const char *a, const char *b)
 {
 	size_t a_len = strlen(a), b_len = strlen(b);
@@ -192,7 +192,7 @@ static const char *limit_of(const struct failure *f)
 	return json_str(container_limits(c), "memory");
 }
 
-/* Of the end of a pod whose log says no more. */
+/* The hint for the exit code of a pod whose log has no cause. */
 static const char *exit_hint(struct why *w, const struct failure *f)
 {
 	const char *last;

@@ -196,7 +196,8 @@ static const struct {
 	{ "topology spread", "topology spread" },
 	{ "free ports", "host ports" },
 	{ "quota has reached the allowable limit", "limit of its queue" },
-	{ "workload is over quota", "quota of its queue" }, /* it may not be preempted */
+	{ "workload is over quota",
+	  "quota of its queue" }, /* the job is not preemptible */
 	{ "Requested topology", "topology" },
 };
 

@@ -140,7 +140,7 @@ void why_elsewhere(struct why *w)
 		"(MultiKueue does so in a worker cluster)");
 }
 
-/* Of the JobSet, or of a job without pods. On this machine nobody else is asked. */
+/* A JobSet, or a Job without pods, that another controller manages. Not on this machine. */
 void why_managed(struct why *w)
 {
 	const cJSON *spec = jobset_spec_of(w->v->jobset), *rjob;

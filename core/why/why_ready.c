@@ -113,7 +113,7 @@ const char *why_awaiting(const struct view *v, const cJSON *pod)
 {
 	const cJSON *spec = jobset_spec_of(v->jobset), *rjob;
 
-	if (!v->jobs->child) /* they may not be read */
+	if (!v->jobs->child) /* Jobs may not be readable */
 		return NULL;
 	json_each(rjob, jobset_jobs_const(spec))
 		if (!has_jobs(v, podspec_element_name(rjob)) &&

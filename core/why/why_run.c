@@ -253,7 +253,7 @@ static const char *spent(struct why *w, const struct supervision *s)
 			    goodput < 0 ? 0 : goodput, (char *)out.data);
 }
 
-/* Its pod ends with 1 then (docs/supervise.md), which does not say that it was killed. */
+/* The pod of a killed rank ends with 1 (docs/supervise.md), not with its status. */
 static const char *killed(struct why *w, const struct supervision *s)
 {
 	if (w->state != WHY_FAILED || !s->failed || s->restarts ||

@@ -13,7 +13,8 @@ from examples import ROOT, output
 from pages import PAGES, make_targets, needs_torch, prose, read, run_page
 from tap import check, finish
 
-OTHERS_OPTIONS = {"--admission-control-config-file", "--lines", "--release", "--previous", "--mca", "--status-include-resources"}
+OTHERS_OPTIONS = {"--admission-control-config-file", "--lines", "--release", "--previous", "--mca", "--status-include-resources",
+                  "--nnodes", "--rdzv-endpoint", "--standalone"}
 MAX_LINES = 150
 STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 # Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.

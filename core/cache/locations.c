@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -182,10 +183,17 @@ static bool is_hidden(const char *path)
 	return false;
 }
 
+/* In any case: a file of another one would be left out without a word. */
+static bool is_parquet(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (!strcasecmp(dot, ".parquet") || !strcasecmp(dot, ".parq"));
+}
+
 static bool is_table_file(const char *path)
 {
-	return !is_hidden(path) &&
-	       (str_ends(path, ".parquet") || str_ends(path, ".parq"));
+	return !is_hidden(path) && is_parquet(path);
 }
 
 /* The file's URI. A hub's paths are relative to the repository, even of a folder. */
@@ -320,7 +328,7 @@ static int list_files(struct location_files *f, const char *uri,
 				name, below(arena, uri, name, f->named ? o : NULL),
 				source, *o
 			};
-		else if (str_ends(o->path, ".parquet"))
+		else if (is_parquet(o->path))
 			hidden = o->path;
 	}
 	if (f->n)

@@ -32,8 +32,8 @@ MUST_CHECK int locations_open(struct locations *s, const char *location, int64_t
 			      struct range_object **ret, struct error *err);
 
 /*
- * The file that a URI names, or those below it whose names end in .parquet or .parq. Names
- * that begin with '_' or '.' are skipped, also of directories.
+ * The file that a URI names, or those below it whose names end in .parquet or .parq, in
+ * any case. Names that begin with '_' or '.' are skipped, also of directories.
  */
 struct location_file {
 	const char *name;  /* the URI, and the path below it */

@@ -76,6 +76,7 @@ for what, files in (("nested keys", {"y=1/m=2/a.parquet": {}, "y=1/m=x/a.parquet
                     ("a key twice", {"y=1/y=2/a.parquet": {}}),
                     ("an encoded key", {"a%20b=1/a.parquet": {}, "a b=2/a.parquet": {}}),
                     ("= in a file's name", {"a=1.parquet": {}, "y=2/b=2.parquet": {}}),
+                    ("names in any case", {"y=1/A.PARQUET": {}, "y=2/b.Parq": {}, "y=3/c.parquet": {}}),
                     ("hidden directories", {"_y=1/a.parquet": {}, ".z=1/a.parquet": {}, "y=1/a.parquet": {}, "_temporary/y=2/a.parquet": {}}),
                     ("codes with leading zeros", {"code=01001/a.parquet": {}, "code=2A001/a.parquet": {}}),
                     ("a large string in the files, too", {"p=a/a.parquet": {"q": pa.array(["a"], pa.large_string())}}),

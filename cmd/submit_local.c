@@ -163,19 +163,13 @@ static char *current_dir(struct error *err)
 	return ret;
 }
 
-static int run_local(const struct job_set *set, const struct submit_opts *opts,
-		     struct local_job *stored, struct error *err)
+static struct local_run_opts run_opts_of(const struct job_set *set,
+					 const struct submit_opts *opts,
+					 struct local_job *stored, struct watcher *w)
 {
 	const struct job *job = &set->list[0];
-	cleanup_arena struct arena arena = { 0 };
-	struct watcher w = { .job = job,
-			     .format = submit_format(opts),
-			     .quiet = opts->quiet,
-			     .to = opts->to };
-	cleanup_free char *workdir = current_dir(err);
-	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
-	int64_t start = clock_ms();
-	struct local_run_opts run = {
+
+	return (struct local_run_opts){
 		.ns = job->ns,
 		.name = job->name,
 		.trainjob = local_job_trainjob(stored),
@@ -185,7 +179,6 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.runtime = runtime_in_files(&set->input, job->trainjob, job->ns)
 				   ? job->runtime
 				   : NULL,
-		.workdir = workdir,
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(getenv("KFTRAINER_ISOLATION"), "none"),
 		.terminal = opts->interactive,
@@ -199,9 +192,25 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			      .on_state = viewer_state,
 			      .on_pause = viewer_pause,
 			      .on_begin = on_begin,
-			      .ctx = &w },
+			      .ctx = w },
 	};
+}
 
+static int run_local(const struct job_set *set, const struct submit_opts *opts,
+		     struct local_job *stored, struct error *err)
+{
+	const struct job *job = &set->list[0];
+	cleanup_arena struct arena arena = { 0 };
+	struct watcher w = { .job = job,
+			     .format = submit_format(opts),
+			     .quiet = opts->quiet,
+			     .to = opts->to };
+	cleanup_free char *workdir = current_dir(err);
+	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
+	int64_t start = clock_ms();
+	struct local_run_opts run = run_opts_of(set, opts, stored, &w);
+
+	run.workdir = workdir;
 	if (!workdir || initializers_map(local_job_objects(stored), err) ||
 	    stop_setup(err) || gpus_for(&arena, &run.gpus, run.objects, err) ||
 	    interactive_plan(&run, local_job_objects(stored), err))

@@ -145,10 +145,6 @@ static void override_job(struct job_set *set, struct doc *doc,
 		supervise_annotate_dev(doc->obj, opts->idle_ms, opts->dev_from);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
 		tj_set_suspend(doc->obj, true);
-	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))
-		field_error_add(&doc->errs, FIELD_INVALID, "metadata.namespace",
-				json_get(doc->obj, "metadata", "namespace"),
-				"conflicts with --namespace %s", opts->ns);
 	if (!ns || !*ns)
 		meta_set_namespace(doc->obj, namespace_of(opts));
 	json_del(doc->obj,
@@ -215,6 +211,21 @@ static void add_job(struct job_set *set, const struct doc *doc, cJSON *take_runt
 					    .runtime = take_runtime };
 }
 
+/* An object of another namespace than --namespace is not sent there, as by kubectl. */
+static int check_namespace(const struct doc *doc, const struct job_opts *opts,
+			   struct error *err)
+{
+	const char *ns = meta_namespace(doc->obj);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!opts->ns || !ns || !*ns || str_eq(ns, opts->ns))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "%smetadata.namespace: Invalid value: \"%s\": conflicts with "
+			 "--namespace %s",
+			 doc_place(&arena, doc, "metadata.namespace"), ns, opts->ns);
+}
+
 /* Check all documents against the schema; ignore TrainJobs of --runtime-file. */
 static int check_docs(struct job_set *set, const struct job_opts *opts,
 		      enum job_names names, struct error *err)
@@ -223,6 +234,8 @@ static int check_docs(struct job_set *set, const struct job_opts *opts,
 		struct doc *doc = &set->input.docs[i];
 		bool job = doc_is(doc, TRAINJOB_KIND);
 
+		if (i < set->own && check_namespace(doc, opts, err))
+			return -1;
 		if (!doc_is_known(doc, set->schema) || (job && i >= set->own))
 			continue;
 		if (job)

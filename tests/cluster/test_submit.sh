@@ -56,6 +56,10 @@ check "a second of that name is refused" says 1 'one.yaml:4:3: TrainJob default/
 check "... in one line" lines err 1
 check "--name" says 0 'TrainJob default/other: created' "$d/one.yaml" --name other
 check "-n" says 0 'TrainJob kube-public/one: created' "$d/one.yaml" -n kube-public
+sed 's/name: one/name: here\n  namespace: default/' "$d/one.yaml" >"$d/here.yaml"
+check "... which is not that of the file" says 2 'here.yaml:5:3: metadata.namespace: .*"default": conflicts with --namespace kube-public$' "$d/here.yaml" -n kube-public
+check "... creates nothing" absent trainjob here
+check "... which is" says 0 'TrainJob default/here: created' "$d/here.yaml" -n default
 check "a namespace that there is not" says 1 'namespaces "nowhere" not found' "$d/one.yaml" -n nowhere
 check "labels and annotations" says 0 created "$d/one.yaml" --name labelled -l team=a --label x=y --annotation n/note='some words'
 check "... are there" of labelled '.metadata.labels.team}{.metadata.labels.x}{.metadata.annotations.n/note' 'aysome words'

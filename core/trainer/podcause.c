@@ -426,10 +426,17 @@ void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret)
 	}
 }
 
+bool pod_fact_is_lost(const struct pod_fact *f)
+{
+	return f->cause == POD_FAILED && (str_eq(f->reason, "ContainerStatusUnknown") ||
+					  str_eq(f->reason, "Unknown"));
+}
+
 struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f)
 {
 	bool killed =
-		f->cause == POD_FAILED && (f->exit_code == 143 || f->exit_code == 137);
+		pod_fact_is_lost(f) ||
+		(f->cause == POD_FAILED && (f->exit_code == 143 || f->exit_code == 137));
 
 	return (struct pod_failure){ f->restarted || killed, f->finished,
 				     meta_name(pod) };

@@ -83,6 +83,9 @@ bool pod_facts_keep(cJSON *pod);
 void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret);
 bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f);
 
+/* The kubelet does not know how the container ended: its exit code is the kubelet's. */
+bool pod_fact_is_lost(const struct pod_fact *f);
+
 /* The weight of a failure among others; strings are owned by the pod. */
 struct pod_failure {
 	bool weak;      /* killed from outside, or started again since */

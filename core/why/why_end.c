@@ -197,6 +197,11 @@ static const char *exit_hint(struct why *w, const struct failure *f)
 {
 	const char *last;
 
+	if (pod_fact_is_lost(&f->fact))
+		return arena_printf(w->arena,
+				    ": its node lost it (%s), as when the node or its "
+				    "container runtime restarts",
+				    f->fact.reason);
 	switch (f->fact.exit_code) {
 	case 126: /* also of our supervisor, which says why */
 		last = decisive_lines_of(w, f->pod).last;
@@ -294,9 +299,11 @@ const char *why_failure(struct why *w, const struct failure *f)
 	if (f->fact.cause == POD_DISRUPTED)
 		return arena_printf(w->arena, "%s, %s", who, disrupted(w, &f->fact));
 	if (f->fact.cause == POD_REJECTED)
-		return arena_printf(w->arena, "%s, was %s by its node: %s (%s)", who,
-				    pod_last_ran(f->pod) >= 0 ? "ended" : "refused",
-				    why_quote(w, f->fact.message), f->fact.reason);
+		return arena_printf(
+			w->arena, "%s, was %s by its %s%s: %s (%s)", who,
+			!node || pod_last_ran(f->pod) >= 0 ? "ended" : "refused",
+			node ? "node" : "scheduler ", node ? "" : pod_scheduler(f->pod),
+			why_quote(w, f->fact.message), f->fact.reason);
 	return arena_printf(w->arena, "%s: %scontainer %s %s%s", who,
 			    why_is_init(f->pod, f->fact.container) ? "init " : "",
 			    f->fact.container, ended(w, f),

@@ -492,6 +492,16 @@ TEST(test_yunikorn)
 		  "exist, or is not open to its user (label yunikorn.apache.org/queue): "
 		  "failed to place application u-bert.\n"
 		  "More: kubectl describe pod bert-node-0-0-x -n a\n" },
+		/* ray-project/kuberay#5301 */
+		{ "no room before the placeholders' timeout",
+		  JOB("", FAILED) JOBSET JOBS TASK(
+			  "0", "",
+			  "phase: Failed, reason: ResourceReservationTimeout, message: "
+			  "'Scheduling has timed out due to insufficient resources'"),
+		  "bert has failed: the first failure is that of pod, "
+		  "pod bert-node-0-0-x, was ended by its scheduler yunikorn: Scheduling "
+		  "has timed out due to insufficient resources "
+		  "(ResourceReservationTimeout)" },
 		{ "a queue that is too small",
 		  JOB("", FAILED) JOBSET JOBS TASK(
 			  "0", "",

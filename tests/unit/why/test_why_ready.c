@@ -257,4 +257,35 @@ TEST(test_pods_that_their_node_ends)
 	}
 }
 
+#define LOST_CONTAINER(rank, code, reason, second)                              \
+	PLACED(rank, "phase: Failed, " STATE(                                   \
+			     "terminated: {exitCode: " code ", reason: " reason \
+			     ", finishedAt: '2026-01-01T00:00:" second "Z'}"))
+
+/* kubernetes/kubernetes#61051, spinframework/runtime-class-manager#140 */
+TEST(test_containers_that_their_node_lost)
+{
+	static const struct row rows[] = {
+		{ "the kubelet has not found it",
+		  JOB("", FAILED) JOBSET JOBS LOST_CONTAINER(
+			  "0", "137", "ContainerStatusUnknown", "05"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 137 "
+		  "(SIGKILL): its node lost it (ContainerStatusUnknown), as when the node "
+		  "or its container runtime restarts." },
+		{ "the container runtime does not know it",
+		  JOB("", FAILED) JOBSET JOBS LOST_CONTAINER("0", "255", "Unknown", "05"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 255: "
+		  "its node lost it (Unknown), as when" },
+		{ "what failed by itself explains more",
+		  JOB("", FAILED) JOBSET JOBS LOST_CONTAINER("0", "255", "Unknown", "05")
+			  LOST_CONTAINER("1", "255", "Error", "06"),
+		  "bert has failed: the first failure is that of node-1 (node rank 1), pod "
+		  "bert-node-0-1-x on node n1: container node ended with exit code 255." },
+	};
+
+	CHECK_ALL(rows);
+}
+
 RUN_TESTS(NULL, NULL)

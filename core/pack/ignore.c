@@ -252,7 +252,7 @@ int ignore_add(struct ignore *ig, const char *dir, const char *text, size_t len,
 		size_t n = (size_t)((stop ? stop : end) - text);
 		char *line;
 
-		if (stop && n && text[n - 1] == '\r')
+		if (n && text[n - 1] == '\r')
 			n--;
 		line = str_slice(&ig->arena, text, n);
 		trim(line);

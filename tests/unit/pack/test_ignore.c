@@ -86,6 +86,7 @@ static const struct row {
 	{ "a\t", "a", false, false },
 	{ "a b", "a b", false, true },
 	{ "a\r\n", "a", false, true },
+	{ "a\r", "a", false, true },
 	{ "\xef\xbb\xbf"
 	  "a",
 	  "a", false, true },

@@ -32,6 +32,22 @@ TEST(test_values_of_secrets)
 		   "initializer: {model: {env: [{name: PASSWORD}]}}}}");
 }
 
+/* Of annotations and labels those of kftrainer that its user gives, and the queue. */
+TEST(test_metadata)
+{
+	check_kept("{" TRAINJOB
+		   "metadata: {name: a, namespace: ns, uid: u, resourceVersion: '1', "
+		   "labels: {team: x, kueue.x-k8s.io/queue-name: q}, annotations: {"
+		   "note: x, kftrainer.io/supervise: 'true', "
+		   "kftrainer.io/supervision: x, kftrainer.io/submitted: x, "
+		   "kftrainer.io/workspace-store: x, kftrainer.io/run-dir: 's3://a/b'}}, "
+		   "spec: {}}",
+		   "{" TRAINJOB "metadata: {name: a, namespace: ns, uid: u, "
+		   "labels: {kueue.x-k8s.io/queue-name: q}, annotations: {"
+		   "kftrainer.io/supervise: 'true', kftrainer.io/run-dir: 's3://a/b'}}, "
+		   "spec: {}}");
+}
+
 /* ... also in what the user wrote. */
 TEST(test_values_of_secrets_of_the_user)
 {

@@ -467,6 +467,18 @@ static const char *shell_script(const struct command *c)
 	return i < c->n && str_ends(c->words[i], ".sh") ? c->words[i] : NULL;
 }
 
+/* Ultralytics' commands: they train on one node, whatever starts them. */
+static bool trains_on_one_node(const struct command *c)
+{
+	static const char *const programs[] = { "ultralytics", "yolo", NULL };
+	static const char *const train[] = { "mode=train", "train", NULL };
+
+	for (size_t i = 1; str_in(path_base(*c->words), programs) && i < c->n; i++)
+		if (str_in(c->words[i], train))
+			return true;
+	return false;
+}
+
 static void check_launcher(struct check *k, const struct command *c)
 {
 	const char *program = path_base(*c->words);
@@ -481,6 +493,11 @@ static void check_launcher(struct check *k, const struct command *c)
 		k->right = true;
 	else if (row && k->nodes > 1)
 		found_wrong(k, row, program);
+	if (k->nodes > 1 && !k->fault && trains_on_one_node(c))
+		k->fault = arena_printf(k->arena,
+					"%s trains on one node only: %s trains alone; "
+					"use one node (--nodes 1)",
+					program, nodes_text(k));
 }
 
 static void check_command(struct check *k, struct command c)

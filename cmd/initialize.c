@@ -281,8 +281,9 @@ const struct cmd cmd_initialize_model = {
 		"Downloads STORAGE_URI to /workspace/model, as upstream's image does. Unless\n"
 		"IGNORE_PATTERNS or --ignore says otherwise, it skips *.msgpack, *.h5, *.bin,\n"
 		"*.pt and *.pth, and downloads from hf:// only *.json, *.safetensors, *.model,\n"
-		"*.txt and *.gguf. A file that the URI names is always downloaded, and so are\n"
-		"weights in other formats if there are no safetensors or GGUF.\n"
+		"*.txt, *.gguf, *.jinja and *.tiktoken. A file that the URI names is always\n"
+		"downloaded, and so are weights in other formats if there are no safetensors or\n"
+		"GGUF.\n"
 		"\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
 		   "kftrainer initialize-model --uri file://$PWD/code --to model",

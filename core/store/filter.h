@@ -14,8 +14,11 @@
 
 #include "base/arena.h"
 
-/* Upstream's for models; ignored are formats of weights that safetensors replace. */
-#define FILTER_MODEL_ALLOW  "*.json,*.safetensors,*.model,*.txt,*.gguf"
+/*
+ * Upstream's for models, and templates and vocabularies without which a tokenizer fails;
+ * ignored are formats of weights that safetensors replace.
+ */
+#define FILTER_MODEL_ALLOW  "*.json,*.safetensors,*.model,*.txt,*.gguf,*.jinja,*.tiktoken"
 #define FILTER_MODEL_IGNORE "*.msgpack,*.h5,*.bin,*.pt,*.pth"
 
 struct filter {

@@ -44,7 +44,8 @@ def fill():
     rng = random.Random(1)
     weights = rng.randbytes(20_000_000)
     model = {"config.json": b'{"a": 1}\n', "model.safetensors": weights, "sub/deep/one more.txt": b"x\n",
-             "tokenizer.model": rng.randbytes(3000), "empty.json": b"", "README.md": b"# hi\n",
+             "tokenizer.model": rng.randbytes(3000), "chat_template.jinja": b"{{ messages }}", "qwen.tiktoken": b"IQ== 0\n",
+             "empty.json": b"", "README.md": b"# hi\n",
              "pytorch_model.bin": b"old", "flax_model.msgpack": b"old", "sub/\u00e4\u00f6%+#?.json": b"{}",
              "c/x.txt": b"plain", "c#/x.txt": b"sharp", "c#/a%20b?.txt": b"literal", "c#/a b?.txt": b"blank", "c/w@1.txt": b"at"}
     private = {"access": [TOKEN], "revisions": ["main", "v1", "refs/pr/1"]}
@@ -126,7 +127,8 @@ def serve(*options, hub_faults="", cdn_faults=""):
 
 
 SHARP = ["c#/a b?.txt", "c#/a%20b?.txt", "c#/x.txt"]
-WANTED = [*SHARP, "c/w@1.txt", "c/x.txt", "config.json", "empty.json", "model.safetensors", "sub/deep/one more.txt", "sub/\u00e4\u00f6%+#?.json", "tokenizer.model"]
+WANTED = [*SHARP, "c/w@1.txt", "c/x.txt", "chat_template.jinja", "config.json", "empty.json", "model.safetensors", "qwen.tiktoken",
+          "sub/deep/one more.txt", "sub/\u00e4\u00f6%+#?.json", "tokenizer.model"]
 
 
 # ---- the tests ----
@@ -138,7 +140,7 @@ def test_peer():
         return
     code = ("import sys; from huggingface_hub import snapshot_download as s\n"
             "s(sys.argv[2], repo_type=sys.argv[1], local_dir=sys.argv[3], allow_patterns=eval(sys.argv[4]), ignore_patterns=eval(sys.argv[5]))")
-    allow = ["*.json", "*.safetensors", "*.model", "*.txt", "*.gguf"]
+    allow = ["*.json", "*.safetensors", "*.model", "*.txt", "*.gguf", "*.jinja", "*.tiktoken"]
     ignore = ["*.msgpack", "*.h5", "*.bin", "*.pt", "*.pth"]
     for kind, repo, patterns in (("model", "org/model", (allow, ignore)), ("dataset", "org/data", (None, None)),
                                  ("model", "org/xet", (allow, ignore)), ("model", "org/gated", (allow, ignore)),

@@ -53,6 +53,9 @@ TEST(test_filter)
 			    .ignore = filter_list(&a, " *.h5 ,, old/ ,") };
 
 	assert_true(filter_wants(&f, "x/config.json", false));
+	assert_true(filter_wants(&f, "chat_template.jinja", false));
+	assert_true(filter_wants(&f, "qwen.tiktoken", false));
+	assert_false(filter_wants(&f, "modeling_x.py", false));
 	assert_false(filter_wants(&f, "pytorch_model.bin", false));
 	assert_false(filter_wants(&f, "old/a/config.json", false));
 	assert_null(filter_list(&a, ""));

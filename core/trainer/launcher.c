@@ -13,7 +13,7 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-enum { MAX_COMMAND = 256 * 1024, MAX_WORDS = 4096 };
+enum { MAX_COMMAND = 256 * 1024, MAX_WORDS = 4096, MAX_SCRIPTS = 16 };
 
 /* The launcher for which the runtime prepares its pods. */
 enum kind { OTHER, TORCH, MPI };
@@ -149,6 +149,7 @@ struct check {
 	bool searched; /* `text`, as Python code: once, not for each command */
 	bool right;    /* a launcher of the right kind was found */
 	bool in_file;  /* a script of the shell is being read */
+	int scripts;   /* how many were read */
 };
 
 static bool has_any(const char *text, const char *const *list)
@@ -447,7 +448,7 @@ static void found_shell(struct check *k, const char *path)
 {
 	const char *script = NULL;
 
-	if (k->code && !k->in_file)
+	if (k->code && !k->in_file && k->scripts++ < MAX_SCRIPTS)
 		script = k->code->read(k->code->ctx, k->arena, path);
 	if (!script || has_any(script, aware))
 		return;

@@ -142,7 +142,7 @@ static bool read_section(struct arena *arena, const char *text,
 	text = unmarked ? unmarked : text;
 	for (char **line = str_split(arena, text, '\n', NULL); *line; line++) {
 		size_t indent = strspn(*line, " \t");
-		char *s = str_trim(arena, *line), *eq = strchr(s, '=');
+		char *s = str_trim(arena, *line), *eq = strpbrk(s, "=:");
 		const char *value;
 		bool top;
 

@@ -424,21 +424,43 @@ static const char *lone_option(struct arena *arena, const struct command *c)
 	return NULL;
 }
 
+/* The option by which mpirun or horovodrun uses this host alone, as it is given; or NULL. */
+static const char *lone_host(struct arena *arena, const struct command *c)
+{
+	static const char *const names[] = { "-H",     "-host",   "--host",
+					     "-hosts", "--hosts", NULL };
+
+	for (size_t i = 1; i + 1 < c->n; i++) {
+		const char *word = c->words[i], *next = c->words[i + 1];
+
+		if (*word != '-' && (*c->words[i - 1] != '-' || launcher_is_python(word)))
+			return NULL; /* the program, and its own options */
+		if (str_in(word, names) && is_this_host(next) && !strchr(next, ','))
+			return arena_printf(arena, "%s %s", word, next);
+	}
+	return NULL;
+}
+
 /* A launcher of the right kind. */
 static void found_right(struct check *k, const struct command *c)
 {
-	const char *option = k->nodes > 1 && str_in(path_base(*c->words), of_torch)
-				     ? lone_option(k->arena, c)
-				     : NULL;
+	const char *program = path_base(*c->words);
+	bool torch = str_in(program, of_torch);
+	const char *option = k->nodes <= 1 ? NULL
+			     : torch       ? lone_option(k->arena, c)
+					   : lone_host(k->arena, c);
 
 	if (!option)
 		k->right = true;
 	else if (!k->fault)
 		k->fault = arena_printf(
 			k->arena,
-			"%s %s does not join the nodes: %s trains alone, or fails; leave "
-			"it out, as the runtime sets the nodes and their address",
-			path_base(*c->words), option, nodes_text(k));
+			torch ? "%s %s does not join the nodes: %s trains alone, or "
+				"fails; leave it out, as the runtime sets the nodes and "
+				"their address"
+			      : "%s %s starts all processes on one node, and the others "
+				"stay idle; leave it out, as the runtime sets the hosts",
+			program, option, nodes_text(k));
 }
 
 static void check_script(struct check *k, const char *script);

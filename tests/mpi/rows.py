@@ -201,6 +201,9 @@ def late(jobs, others=()):
             job.start_nodes()
     for job, p in begun:
         if job not in others:
+            # Ranks that hang at their end turn all processors until they are killed.
+            if job.i.name in HANGS and until(lambda p=p: b"\nsum " in p.output() or p.ended()):
+                job.patience = HANG
             rc = p.wait(job.patience)
             hung = rc is None and job.i.name in HANGS
             check(f"{job.i.name}: nodes that come up {LATE_S} s late are waited for",

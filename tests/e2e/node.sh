@@ -150,7 +150,7 @@ write_settings() {
 		volumePluginDir: /var/lib/kubelet/volumeplugins
 		imageGCHighThresholdPercent: 100
 		evictionHard: {memory.available: 100Mi, nodefs.available: 1Gi, imagefs.available: 1Gi}
-		nodeLeaseDurationSeconds: 12
+		${KFT_NODE_GRACE:+nodeLeaseDurationSeconds: 12 # a lost node is noticed soon}
 		shutdownGracePeriod: 0s
 		featureGates: {KubeletCrashLoopBackOffMax: true}
 		crashLoopBackOff: {maxContainerRestartPeriod: 2s}

@@ -228,7 +228,7 @@ check:
 	 nice vendor/build.sh aarch64 >/dev/null 2>&1 & \
 	 tests/setup.sh stack >/dev/null 2>&1 & \
 	 tests/check.sh lint kftrainer programs+mpi-short+build+cross golden \
-	   cluster+e2e+local+cli+unit+store+cache+gpu+ui+musl+repro
+	   cluster+local+e2e+store+cli+cache+unit+musl+gpu+ui+repro
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)

@@ -103,7 +103,7 @@ static const cJSON *at_path(const cJSON *crd, const char *path)
 	return json_at(crd, (const char *const *)str_split(&arena, path, '/', NULL));
 }
 
-TEST(test_facts)
+TEST(crd_has_these_nodes)
 {
 	for (size_t i = 0; i < N_ELEMENTS(facts); i++) {
 		cleanup_json cJSON *crd = schema_crd(*state, facts[i].kind);

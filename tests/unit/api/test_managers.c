@@ -82,7 +82,7 @@ static void same(const cJSON *have, const char *want_text, const char *about)
 
 /* ---- sets ---- */
 
-TEST(test_sets)
+TEST(union_intersection_difference)
 {
 	static const struct {
 		const char *a, *b, *both, *common, *rest;
@@ -450,7 +450,7 @@ TEST(test_updates_are_ignored_too)
 	}
 }
 
-TEST(test_caps)
+TEST(oldest_updates_are_merged_into_ancient_changes)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	char name[16], config[64], want[64];
@@ -780,7 +780,7 @@ TEST(test_forgotten)
 }
 
 /* A write that changes nothing but who wrote when is none. */
-TEST(test_same)
+TEST(writes_that_differ_in_time_only_are_the_same)
 {
 #define BY(manager, time)                                                           \
 	"metadata: {resourceVersion: '1', managedFields: [{manager: " manager       \

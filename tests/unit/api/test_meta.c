@@ -210,7 +210,7 @@ TEST(test_version_numbers)
 }
 
 /* Nothing but the version differs in the metadata. */
-TEST(test_same)
+TEST(objects_that_differ_in_version_only_are_the_same)
 {
 	static const struct {
 		const char *a, *b;

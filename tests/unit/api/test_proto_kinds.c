@@ -125,7 +125,7 @@ static const struct row {
 	  PIECES(INNER(2, INNER(1, TEXT(1, ""), TEXT(2, "get"), TEXT(5, "pods")))) },
 };
 
-TEST(test_rows)
+TEST(messages_become_documents)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *got = NULL;

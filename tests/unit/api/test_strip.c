@@ -39,7 +39,7 @@ static const struct {
 	{ "", NULL, 2 },
 };
 
-TEST(test_cut)
+TEST(managed_fields_are_removed)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *want = rows[i].out ? rows[i].out : rows[i].in;
@@ -53,7 +53,7 @@ TEST(test_cut)
 	}
 }
 
-TEST(test_nul)
+TEST(nul_escapes_are_replaced)
 {
 	char text[] = "\"\\u0000\\\\u0000\\\\\\u0000\\u00000\\u000\"";
 

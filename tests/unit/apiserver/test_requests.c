@@ -205,7 +205,7 @@ static const struct row {
 	{ 404, "GET", MAPS "/f", "" },
 };
 
-TEST(test_rows)
+TEST(statuses_of_requests)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int status = ask(rows[i].method, rows[i].target, rows[i].body);
@@ -217,7 +217,7 @@ TEST(test_rows)
 }
 
 /* kubectl auth whoami */
-TEST(test_who)
+TEST(auth_whoami)
 {
 	struct answer a = send_as("secret", "POST", WHO, "application/json", "{}");
 
@@ -840,7 +840,7 @@ TEST(test_patch_of_what_changes)
 }
 
 /* Who waits for changes hears of those of a kind, and that some were missed. */
-TEST(test_next)
+TEST(next_change_of_a_kind_or_expired)
 {
 	const struct apiserver_conf conf = { .max_events = 3 };
 	struct error err = { 0 };

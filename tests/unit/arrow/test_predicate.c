@@ -66,7 +66,7 @@ static long filter_steps(int n)
 }
 
 /* A request of 400 KB must not cost a comparison for each value and row. */
-TEST(test_in)
+TEST(long_in_lists_are_not_compared_value_by_value)
 {
 	long few = filter_steps(16), many = filter_steps(16 * 1024);
 

@@ -11,7 +11,7 @@ static struct field text(int32_t id)
 }
 
 /* A column is moved to the table's: a second one of its id would have no rows. */
-TEST(test_once)
+TEST(columns_with_the_same_id_are_refused)
 {
 	struct field to[] = { text(1), text(2), text(1) }, from[] = { text(2), text(1) };
 	struct field outer[] = { { .name = NAME("outer"),

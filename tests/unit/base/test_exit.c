@@ -52,7 +52,7 @@ static _Noreturn void end_after_threads(void)
 	exit(0);
 }
 
-TEST(test_exit)
+TEST(exit_while_threads_run)
 {
 	pid_t pid = fork();
 	int status;

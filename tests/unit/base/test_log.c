@@ -32,7 +32,7 @@ static int temporary(void)
 	return fd;
 }
 
-TEST(test_text)
+TEST(text_lines)
 {
 	struct error err = { .msg = "no \"such\" file" };
 	cleanup_arena struct arena a = { 0 };
@@ -132,7 +132,7 @@ static void *kill_soon(void *thread)
 	return NULL;
 }
 
-TEST(test_stop)
+TEST(signal_requests_a_stop)
 {
 	struct error err = { 0 };
 	pthread_t self = pthread_self(), killer;

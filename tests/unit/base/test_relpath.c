@@ -2,7 +2,7 @@
 #include "base/relpath.h"
 #include "tests/unit/base/base_test.h"
 
-TEST(test_path)
+TEST(valid_and_invalid_paths)
 {
 	static const char *const good[] = { "a",        "a/b", "..a",  "a..", ".hidden/x",
 					    "\xc3\xa9", "a b", "a\\b", NULL };

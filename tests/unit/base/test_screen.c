@@ -82,7 +82,7 @@ static const struct {
 	{ "a\033]never ended\nb\n", "a|b|" },
 };
 
-TEST(pieces)
+TEST(lines_do_not_depend_on_pieces)
 {
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		for (size_t piece = 1; piece < 60; piece++)
@@ -139,7 +139,7 @@ static void state_is(struct screen *s, const char *text, const char *want, bool 
 	assert_int_equal(is_bar, bar);
 }
 
-TEST(states)
+TEST(states_of_unfinished_lines)
 {
 	cleanup_buf struct buf got = { .max = 1 << 20 };
 	struct screen s = { .on_line = collect, .ctx = &got, .max = MAX };
@@ -158,7 +158,7 @@ TEST(states)
 }
 
 /* A line of states without end needs no memory; a long one is cut and says so. */
-TEST(memory)
+TEST(memory_of_a_line_is_bounded)
 {
 	cleanup_buf struct buf got = { .max = 1 << 20 };
 	struct screen s = {
@@ -217,7 +217,7 @@ TEST(as_text)
 }
 
 /* Any bytes, in any pieces: the same lines, unless the cursor goes up. */
-TEST(noise)
+TEST(random_bytes_in_random_pieces)
 {
 	static const char bytes[] = "ab \n\r\b\033[]0;12mKJHDG\\\007\302\233\303\251";
 

@@ -77,7 +77,7 @@ TEST(test_what_cannot_be_suspended)
 	}
 }
 
-TEST(test_gone)
+TEST(deletion_wait_ends_when_the_object_is_gone)
 {
 	const struct kube_ref ref = job_ref("a", "one");
 	struct apiserver s = { 0 };

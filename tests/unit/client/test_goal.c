@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
-TEST(test_read)
+TEST(goals_are_parsed)
 {
 	static const struct {
 		const char *text;

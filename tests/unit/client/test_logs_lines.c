@@ -59,7 +59,7 @@ static const struct {
 	{ A X60 X40 "\n" A "b\n", X60 X40 "|b|", A X60 X40 "|" A "b|" },
 };
 
-TEST(pieces)
+TEST(lines_do_not_depend_on_pieces)
 {
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		for (size_t piece = 1; piece < 130; piece++) {
@@ -69,7 +69,7 @@ TEST(pieces)
 }
 
 /* Two bars, of which the upper one is a line before the cursor goes up to it. */
-TEST(nested)
+TEST(bar_above_another_bar)
 {
 	shown(A "out 0\n" B "\rin 0\033[A\rout 1\n" B "\rin 1\n", 1000, false,
 	      "out 1|in 1|");
@@ -154,7 +154,7 @@ static void read_broken(const struct line *log, int first)
 	assert_int_equal(e.next, N_LINES);
 }
 
-TEST(broken)
+TEST(no_line_is_lost_or_repeated_after_a_break)
 {
 	struct line log[N_LINES];
 
@@ -221,7 +221,7 @@ static void collect_bytes(void *ctx, const char *data, size_t len)
 }
 
 /* Every byte once, wherever it was broken off. */
-TEST(raw)
+TEST(no_byte_is_lost_or_repeated_after_a_break)
 {
 	static const char log[] = A "1\n" A "\r10%\r\033[2J\0\r30%\r\n" B "2";
 	static const char want[] = "1\n\r10%\r\033[2J\0\r30%\r\n2";

@@ -53,7 +53,7 @@ static const struct {
 	  "dataset-initializer", "dataset-initializer", "dataset-initializer", 0, false },
 };
 
-TEST(whose)
+TEST(prefix_and_rank_of_a_pod)
 {
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
@@ -160,7 +160,7 @@ static const struct {
 	{ "n", "Node", "a", "2026-01-01T00:00:11Z", NULL },
 };
 
-TEST(owners)
+TEST(owner_of_an_event)
 {
 	cleanup_json cJSON *jobs = quoted(JOBS);
 

@@ -91,7 +91,7 @@ static const struct {
 	{ "{}", { { "", "words" } } },
 };
 
-TEST(listed)
+TEST(causes_of_a_status)
 {
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_json cJSON *status = NULL, *obj = NULL;
@@ -125,7 +125,7 @@ TEST(untyped)
 	assert_true(refusal_is_untyped(status));
 }
 
-TEST(many)
+TEST(at_most_100_causes)
 {
 	cleanup_json cJSON *status = cJSON_CreateObject();
 	cleanup_refusals struct refusals r = { 0 };

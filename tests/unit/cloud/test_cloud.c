@@ -20,7 +20,7 @@ static const char *env(void *ctx, const char *name)
 	return NULL;
 }
 
-TEST(test_path)
+TEST(home_and_variables_in_paths)
 {
 	static const char *const rows[][2] = {
 		{ "/x", "/x" },

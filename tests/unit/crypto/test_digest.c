@@ -22,7 +22,7 @@ static const struct {
 	{ DIGEST_CRC64NVME, "123456789", "ae8b14860a799888" },
 };
 
-TEST(test_rows)
+TEST(known_digests)
 {
 	char hex[DIGEST_HEX_SIZE];
 

@@ -10,7 +10,7 @@
 	"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhIjoxfQ." \
 	"57TF7smP9XDhIexBqPC-F1toZReYZLWb_YRU5tv0sxM"
 
-TEST(test_made)
+TEST(token_of_known_claims)
 {
 	cleanup_buf struct buf token = { .max = 4096 };
 	cleanup_json cJSON *claims = cJSON_CreateObject(), *got = NULL;

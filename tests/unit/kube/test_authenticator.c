@@ -216,7 +216,7 @@ TEST(test_bounded)
 }
 
 /* Nobody waits for a server that is away: not those either who come after it. */
-TEST(test_away)
+TEST(callers_do_not_wait_for_a_server_that_is_away)
 {
 	struct world w;
 

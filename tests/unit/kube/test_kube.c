@@ -55,7 +55,7 @@ static const struct kube_ref pods = { "v1", "Pod", "team-a", NULL };
 static const struct kube_ref jobset = { "jobset.x-k8s.io/v1alpha2", "JobSet", "team-a",
 					"bert" };
 
-TEST(test_get)
+TEST(get_sends_credentials_and_impersonation)
 {
 	struct kube *k = kube_with(
 		&(struct kube_config){

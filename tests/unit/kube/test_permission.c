@@ -33,7 +33,7 @@ static const char *const others[] = {
 	"User \"u cannot get resource \"pods\"",
 };
 
-TEST(refused)
+TEST(refusals_are_explained)
 {
 	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -52,7 +52,7 @@ TEST(refused)
 	}
 }
 
-TEST(other)
+TEST(other_messages_are_unchanged)
 {
 	for (size_t i = 0; i < N_ELEMENTS(others); i++) {
 		cleanup_arena struct arena arena = { 0 };

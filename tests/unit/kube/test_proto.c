@@ -184,7 +184,7 @@ static int read_copy(const void *data, size_t len, struct error *err)
 	return proto_event(&got, copy, len, proto_pod, err);
 }
 
-TEST(test_cut)
+TEST(truncated_events_are_refused)
 {
 	struct buf bytes = pod(), obj = object("Pod", &bytes);
 	cleanup_buf struct buf whole = event("ADDED", &obj);
@@ -231,7 +231,7 @@ static void refuse(struct buf *take_pod, const char *message)
 	assert_null(got);
 }
 
-TEST(test_nul)
+TEST(nul_in_a_string_is_replaced)
 {
 	struct buf meta = { .max = 64 }, all = { .max = 256 };
 	cleanup_buf struct buf whole = { 0 };

@@ -75,7 +75,7 @@ TEST(banners)
 	      FOLDED(4) "a|mine\na|" STARS "\n");
 }
 
-TEST(boxes)
+TEST(failure_boxes_are_folded)
 {
 	folds(CHILD BOX "after\n", FOLDED(23) "a|after\n");
 	folds(CHILD "=====================================================\n"
@@ -95,7 +95,7 @@ TEST(boxes)
 		      2));
 }
 
-TEST(ends)
+TEST(messages_of_a_stop_are_folded)
 {
 	folds("WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 7 closing "
 	      "signal SIGTERM\n"
@@ -109,7 +109,7 @@ TEST(ends)
 }
 
 /* pytorch#69520: the job has completed. */
-TEST(barriers)
+TEST(exit_barrier_errors_are_folded)
 {
 	folds("ERROR:torch.distributed.elastic.agent.server.api:Error waiting on exit barrier. "
 	      "Elapsed: 0.00257 seconds\n"
@@ -128,7 +128,7 @@ TEST(barriers)
 }
 
 /* Of a connection that a peer has closed; those of an assertion are shown. */
-TEST(frames)
+TEST(frames_of_closed_connections_are_folded)
 {
 	folds("[W1127 00:00:00 TCPStore.cpp:115] [c10d] recvVector failed on SocketImpl(fd=4): "
 	      "failed to recv, got 0 bytes\n"
@@ -143,7 +143,7 @@ TEST(frames)
 }
 
 /* What looks like it, and is a user's own. */
-TEST(others)
+TEST(lines_of_users_are_not_folded)
 {
 	static const char *const lines[] = {
 		"",
@@ -177,7 +177,7 @@ TEST(others)
 }
 
 /* Of two processes at once, and after a while. */
-TEST(in_turn)
+TEST(two_processes_and_a_flush)
 {
 	cleanup_buf struct buf got = { .max = 1 << 16 };
 	struct lognoise *f = lognoise_new(collect, &got, "j");

@@ -302,7 +302,7 @@ static void ask(struct side *s, const struct row *row, struct buf *out)
 		   err.msg);
 }
 
-TEST(test_equal)
+TEST(same_answers_as_over_http)
 {
 	struct side http, inside;
 	size_t failed = 0;

@@ -267,7 +267,7 @@ static const struct {
 	{ HEAD "kind: Configuration\n", "3:", 1 }, /* twice */
 };
 
-TEST(test_bad)
+TEST(errors_have_line_and_column)
 {
 	for (size_t i = 0; i < N_ELEMENTS(bad_rows); i++) {
 		struct manager_config c;

@@ -103,7 +103,7 @@ TEST(test_wave)
 }
 
 /* The same of two: the other's writes count, its own do not. */
-TEST(test_two)
+TEST(writes_of_the_other_job_delay)
 {
 	struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 

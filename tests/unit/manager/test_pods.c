@@ -381,7 +381,7 @@ TEST(test_nobody_to_tell)
 }
 
 /* A pod without anything to report costs little, one that runs nothing; odd ones do no harm. */
-TEST(test_keep)
+TEST(pods_without_problems_are_reduced)
 {
 	static const char *const odd[] = {
 		"7",

@@ -187,7 +187,7 @@ static void close_peer(struct peer *p)
 	buf_release(&p->in);
 }
 
-TEST(test_body)
+TEST(body_in_pieces_without_copies)
 {
 	struct peer p;
 
@@ -392,7 +392,7 @@ static bool has_seen(const struct peer *p, int type)
 }
 
 /* Answered before its body: the peer shall stop, and nothing of it is kept. */
-TEST(test_early)
+TEST(answer_before_the_body_stops_the_peer)
 {
 	struct peer p;
 
@@ -457,7 +457,7 @@ static void stall(struct peer *p)
 }
 
 /* What bodies hold for peers that do not read them: all of it, and each piece. */
-TEST(test_held)
+TEST(bytes_held_for_slow_readers_are_limited)
 {
 	struct peer many[3];
 

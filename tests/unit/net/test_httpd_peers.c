@@ -35,7 +35,7 @@ TEST(test_slow_request)
 	world_stop(&w);
 }
 
-TEST(test_idle)
+TEST(idle_connections_are_closed)
 {
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct world w = { 0 };
@@ -275,7 +275,7 @@ static void *peer_main(void *ctx)
 	return NULL;
 }
 
-TEST(test_many)
+TEST(many_concurrent_peers)
 {
 	enum { PEERS = 16 };
 	struct world w = { 0 };

@@ -105,7 +105,7 @@ static bool is_out(const struct ignore *ig, const char *path, bool is_dir)
 	return ignore_ask(ig, path, is_dir) == IGNORE_OUT;
 }
 
-TEST(test_rows)
+TEST(patterns_of_gitignore)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_ignore struct ignore ig = { 0 };

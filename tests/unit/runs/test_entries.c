@@ -125,7 +125,7 @@ TEST(test_what_is_removed_of_it)
 	finish(&all);
 }
 
-TEST(test_held)
+TEST(linkcopy_outlives_the_original)
 {
 	struct detected files;
 	uint64_t fingerprint;

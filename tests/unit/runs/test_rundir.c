@@ -22,7 +22,7 @@ static int pass_over(void *ctx, const char *path, const struct buf *text,
 	return 0;
 }
 
-TEST(test_read)
+TEST(success_clears_the_error_of_each)
 {
 	const struct rundir_pattern all = { NULL, ".x", 100 };
 	char dir[] = "/tmp/kft-place-XXXXXX", uri[64];

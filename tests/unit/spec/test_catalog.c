@@ -90,7 +90,7 @@ static const cJSON *find(const cJSON *list, const char *name)
 }
 
 /* Sorted; a file's stands for the cluster's and the built-in one of its name. */
-TEST(test_all)
+TEST(runtimes_are_sorted_and_files_come_first)
 {
 	cleanup_json cJSON *all = NULL, *cluster = cJSON_CreateArray();
 	cleanup_input struct input in = { 0 };

@@ -24,7 +24,7 @@ static const char *word(const cJSON *words, int i)
 	return cJSON_GetStringValue(cJSON_GetArrayItem(words, i));
 }
 
-TEST(test_text)
+TEST(script_becomes_words_of_the_command)
 {
 	char option[] = "--epochs", value[] = "3";
 	char *args[] = { option, value, NULL };

@@ -70,7 +70,7 @@ TEST(test_pauses)
 }
 
 /* One that grows up to the most allowed, and not beyond. */
-TEST(test_max)
+TEST(connections_grow_up_to_the_maximum)
 {
 	struct pace p = { 0 };
 	unsigned now = 1;

@@ -9,7 +9,7 @@
 #include "store/scheme.h"
 #include "tests/unit/base/base_test.h"
 
-TEST(test_find)
+TEST(schemes_of_uris)
 {
 	static const struct {
 		const char *uri;

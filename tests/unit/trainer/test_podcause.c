@@ -74,7 +74,7 @@ static size_t facts_in(const char *statuses)
 #define LOOPING(now, before) "{name: a, state: {" now "}, lastState: {" before "}}"
 
 /* One of a run of a container, whichever place of the status it is in. */
-TEST(test_facts)
+TEST(one_fact_per_run_of_a_container)
 {
 	assert_int_equal(facts_in(""), 0);
 	assert_int_equal(facts_in(DEAD("a", "t1")), 1);

@@ -34,7 +34,7 @@ static int count(const char *text, const char *word)
 	return n;
 }
 
-TEST(rights)
+TEST(links_follow_the_users_rights)
 {
 	static const char job[] =
 		"{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":\"TrainJob\","

@@ -15,7 +15,7 @@ static void check(const char *form, const char *want)
 		assert_null(got);
 }
 
-TEST(values)
+TEST(values_of_forms)
 {
 	check("", NULL);
 	check("q", NULL);

@@ -85,7 +85,7 @@ static void load(struct view *v, const char *docs)
 	}
 }
 
-TEST(entries)
+TEST(timeline_of_documents)
 {
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_view struct view v = { 0 };

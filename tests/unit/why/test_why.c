@@ -734,7 +734,7 @@ TEST(test_pods)
 #define ELASTIC "torch.distributed.elastic.multiprocessing."
 #define BORDER  "==============================\\n"
 
-TEST(test_end)
+TEST(first_failure_of_a_failed_job)
 {
 	static const struct row rows[] = {
 		{ "the first in time",
@@ -1008,7 +1008,7 @@ TEST(test_hostile)
 }
 
 /* The last lines of a log are its termination message: the last state of a bar. */
-TEST(test_bar)
+TEST(last_state_of_a_bar_in_the_termination_message)
 {
 	cleanup_free char *have = text_of(JOB("", FAILED) JOBSET JOBS PLACED(
 		"0",

@@ -44,7 +44,7 @@
 			"}\n---\n"
 #define WORDS(type, reason, message) EVENT("PodGroup", "bert", type, reason, message)
 
-TEST(test_room)
+TEST(room_for_a_gang)
 {
 	static const struct row rows[] = {
 		{ "cpu",

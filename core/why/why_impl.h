@@ -68,6 +68,9 @@ bool why_is_init(const cJSON *pod, const char *container); /* an init container 
 /* The decisive line of the pod's log as a clause that starts with "; "; "": no log. */
 const char *why_log_line(struct why *w, const cJSON *pod);
 
+/* Is what the warning says over, as its object exists now, or the pod has a node? */
+bool why_is_over(const struct why *w, const cJSON *event);
+
 /* The causes: each adds at most what it finds. */
 void why_deleted(struct why *w);
 void why_terminating(struct why *w); /* pods of a job that is not deleted */

@@ -16,19 +16,40 @@
 #define AWAITS_VOLCANO  "podgroup phase is Pending" /* releases before 1.9; why_gang() */
 #define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
-/* Adds a cause, and returns true, if a finalizer of the object is set. */
+/*
+ * Adds a cause, and returns true, if a finalizer of the object is set. That of a foreground
+ * deletion is the garbage collector's, which waits for the objects below.
+ */
 static bool has_finalizer(struct why *w, const char *whose, const char *command,
 			  const cJSON *obj)
 {
-	const cJSON *list = meta_finalizers(obj);
-	const char *name = list && list->child ? list->child->valuestring : NULL;
+	const cJSON *f;
 
-	if (!list || !list->child)
-		return false;
-	why_add(w, "Finalizer", command,
-		"%s finalizer %s has not been removed by its owner", whose,
-		name ? name : "");
-	return true;
+	json_each(f, meta_finalizers(obj)) {
+		if (!f->valuestring || str_eq(f->valuestring, "foregroundDeletion"))
+			continue;
+		why_add(w, "Finalizer", command,
+			"%s finalizer %s has not been removed by its owner", whose,
+			f->valuestring);
+		return true;
+	}
+	return false;
+}
+
+/* The same of its deleted Jobs and JobSet, for which a foreground deletion waits. */
+static bool has_finalizer_below(struct why *w)
+{
+	const cJSON *job;
+
+	json_each(job, w->v->jobs)
+		if (meta_is_deleted(job) &&
+		    has_finalizer(w,
+				  arena_printf(w->arena, "its Job %s's", meta_name(job)),
+				  why_describe(w, "job", meta_name(job)), job))
+			return true;
+	return meta_is_deleted(w->v->jobset) &&
+	       has_finalizer(w, "its JobSet's", why_describe(w, "jobset", w->v->name),
+			     w->v->jobset);
 }
 
 void why_deleted(struct why *w)
@@ -50,7 +71,8 @@ void why_deleted(struct why *w)
 			"its pods are terminating; %s still exists%s%s", name,
 			pod_node(late) ? " on node " : "",
 			pod_node(late) ? pod_node(late) : "");
-	else if (!has_finalizer(w, "its", why_describe(w, "trainjob", w->v->name), tj))
+	else if (!has_finalizer_below(w) &&
+		 !has_finalizer(w, "its", why_describe(w, "trainjob", w->v->name), tj))
 		why_add(w, "Deleting", NULL, "%lld of its pods remain",
 			(long long)view_count(w->v).all);
 }
@@ -243,6 +265,10 @@ static const struct refusal refusals[] = {
 	  "their service account does not exist", "kubectl get serviceaccounts%n" },
 	{ "no PriorityClass with name", "PriorityClassNotFound",
 	  "their priority class does not exist", "kubectl get priorityclasses" },
+	{ "resources.requests: Invalid value", "LimitRange",
+	  "a request exceeds its limit, which is the default of a LimitRange of the "
+	  "namespace where the job sets none",
+	  "kubectl describe limitrange%n" },
 	{ JOBSET_MISSING, "JobSetNotInstalled", JOBSET_MISSING,
 	  "kubectl get crd jobsets.jobset.x-k8s.io" },
 	{ PODGROUP_MISSING_TEXT, "PodGroupNotInstalled", NULL,
@@ -284,7 +310,40 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 		what, *kind ? ": " : "", kind, repeats ? "" : ": ", repeats ? "" : words);
 }
 
-/* Applies until the JobSet exists and has the TrainJob's spec.suspend. */
+/* The JobSet exists and has the TrainJob's spec.suspend: what kept it from that is over. */
+static bool is_created(const struct view *v)
+{
+	return v->jobset && jobset_suspended(v->jobset) == tj_suspend(v->trainjob);
+}
+
+static bool lacks_pods(const cJSON *job)
+{
+	return job_active(job) + job_ended(job) < job_parallelism(job_spec(job));
+}
+
+static const cJSON *named(const cJSON *list, const char *name)
+{
+	const cJSON *obj;
+
+	json_each(obj, list)
+		if (str_eq(meta_name(obj), name))
+			return obj;
+	return NULL;
+}
+
+bool why_is_over(const struct why *w, const cJSON *event)
+{
+	const cJSON *job = named(w->v->jobs, event_object(event));
+	const cJSON *pod = named(w->v->pods, event_object(event));
+
+	if (str_eq(event_kind(event), TRAINJOB_KIND))
+		return str_eq(event_reason(event), CREATION_FAILED) && is_created(w->v);
+	if (str_eq(event_kind(event), "Job"))
+		return str_eq(event_reason(event), "FailedCreate") && job &&
+		       !lacks_pods(job);
+	return str_eq(event_reason(event), "FailedScheduling") && pod && pod_node(pod);
+}
+
 void why_creation_failed(struct why *w)
 {
 	static const char prefix[] = "TrainJob resources reconciliation failed: ";
@@ -293,7 +352,7 @@ void why_creation_failed(struct why *w)
 	const cJSON *jobset = w->v->jobset;
 	const char *message, *rest;
 
-	if (!e || (jobset && jobset_suspended(jobset) == tj_suspend(w->v->trainjob)))
+	if (!e || is_created(w->v))
 		return;
 	message = event_message(e);
 	rest = str_after(message, prefix);
@@ -404,8 +463,7 @@ static const cJSON *job_of_followers(const struct view *v)
 
 	json_each(job, v->jobs) {
 		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
-		if (e && awaits_leader(event_message(e)) &&
-		    job_active(job) + job_ended(job) < job_parallelism(job_spec(job)))
+		if (e && awaits_leader(event_message(e)) && lacks_pods(job))
 			return job;
 	}
 	return NULL;
@@ -443,8 +501,7 @@ void why_pods_refused(struct why *w)
 	json_each(job, v->jobs) {
 		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
 		if (!e || awaits_leader(event_message(e)) ||
-		    strstr(event_message(e), AWAITS_VOLCANO) ||
-		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
+		    strstr(event_message(e), AWAITS_VOLCANO) || !lacks_pods(job))
 			continue;
 		add_refusal(w, arena_printf(w->arena, "%sits pods", why_gang_needs(w)),
 			    event_message(e), why_describe(w, "job", meta_name(job)));

@@ -165,7 +165,7 @@ void why_warning(struct why *w)
 {
 	const cJSON *e = view_event(w->v, NULL, NULL, NULL, true);
 
-	if (e)
+	if (e && !why_is_over(w, e))
 		why_add(w, event_reason(e),
 			why_describe(w, event_kind(e), event_object(e)),
 			"the last warning, of %s %s %s ago, is: %s (%s)", event_kind(e),

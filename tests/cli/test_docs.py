@@ -21,7 +21,7 @@ STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 NO_REASONS = set("""
 Active Bound ClusterQueueIsInactive CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 Evict EvictionByEvictionAPI ExceedsMaxQuota Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount FailedResourceClaimCreation FailedToRetrieveImagePullSecret FailureTarget False Informational Interrupted Job JobSet Kueue Lease LocalQueue
+FailedMount FailedScheduling FailedResourceClaimCreation FailedToRetrieveImagePullSecret FailureTarget False Informational Interrupted Job JobSet Kueue Lease LocalQueue
 Killing Misconfigured NoMatchingFlavor Pending PersistentVolumeClaim Pod PodGroup PodGroupInitiallyScheduled PodsReadyTimeout
 Preempting PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Shutdown Succeeded SuccessCriteriaMet Terminated TerminationByKubelet TrainJobResourcesCreationFailed True Unhealthy Unknown

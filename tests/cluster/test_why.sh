@@ -208,6 +208,12 @@ check "a LimitRange" train limits plain 1 "" 'resourcesPerNode: {requests: {cpu:
 check "... is reported" says limits \
 	"^limits is pending: its pods cannot be created: a LimitRange of the namespace does not allow them: maximum cpu usage per Container is 1, but limit is 2"
 gone limits
+kt patch limitrange small --type merge -p '{"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}' >>"$scratch/made"
+check "the default of a LimitRange" train default plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}}'
+check "... is reported" says default \
+	"^default is pending: its pods cannot be created: a request exceeds its limit, which is the default of a LimitRange .*must be less than or equal to cpu limit of 1" \
+	"kubectl describe limitrange -n $ns"
+gone default
 kt delete limitrange small >>"$scratch/made"
 runtime account 'serviceAccountName: nobody'
 check "a service account that is not there" train account account
@@ -295,6 +301,12 @@ check "... and that the Job gave up" wait_for 60 gave_up
 evicted='{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}'
 check "an evicted pod" eval 'train evicted plain && has_pods evicted 1 && placed evicted 0 && report evicted 0 "$evicted"'
 check "... is reported" says evicted "^evicted has failed: the first failure is that of node-0 \(node rank 0\), pod .* on node w1, was evicted by its node \(Evicted\): The node was low on resource: memory"
+
+# ---- a deletion that waits -----------------------------------------------------------------------
+check "a job whose JobSet somebody holds" eval 'train held plain && has_pods held 1 && kt patch jobset held --type merge -p "{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}"'
+check "... is deleted" eval 'kt delete trainjob held --cascade=foreground --wait=false; kt delete pods -l jobset.sigs.k8s.io/jobset-name=held --grace-period=0 --force --wait=false'
+check "... which is reported" says held "^held is being deleted: its JobSet's finalizer example.com/hold has not been removed" "kubectl describe jobset held"
+kt patch jobset held --type merge -p '{"metadata":{"finalizers":null}}' >>"$scratch/made"
 
 # ---- pods that do not go -------------------------------------------------------------------------
 check "a job of which a pod is deleted" eval 'train goes plain 2 && has_pods goes 2 && placed goes 1 && report goes 0 "$running" && report goes 1 "$running" && kt delete "$(pod goes 1)" --wait=false'

@@ -288,4 +288,59 @@ TEST(test_containers_that_their_node_lost)
 	CHECK_ALL(rows);
 }
 
+#define BOTH_PODS PLACED("0", "phase: Pending") PLACED("1", "phase: Pending")
+#define STARTS    "bert is pending: its pods are starting: 0 of 2 are ready"
+
+TEST(test_warnings_that_are_over)
+{
+	static const struct row rows[] = {
+		{ "the JobSet exists",
+		  JOB("", STATUS) JOBSET JOBS BOTH_PODS EVENT(
+			  "TrainJob", "bert", "Warning",
+			  "TrainJobResourcesCreationFailed", "exceeded quota: q"),
+		  STARTS },
+		{ "the pods exist",
+		  JOB("", STATUS) JOBSET JOBS BOTH_PODS EVENT(
+			  "Job", "bert-node-0", "Warning", "FailedCreate", "no"),
+		  STARTS },
+		{ "the pod has a node",
+		  JOB("", STATUS) JOBSET JOBS BOTH_PODS EVENT(
+			  "Pod", "bert-node-0-0-x", "Warning", "FailedScheduling", "0/1"),
+		  STARTS },
+		{ "another",
+		  JOB("", STATUS) JOBSET JOBS BOTH_PODS EVENT(
+			  "Pod", "bert-node-0-0-x", "Warning", "NetworkNotReady", "no"),
+		  "bert is pending: the last warning, of Pod bert-node-0-0-x 10m ago, is: "
+		  "no (NetworkNotReady)" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+#define GOES(kind, name, finalizers)                                            \
+	"kind: " kind "\nmetadata: {name: " name ", namespace: a, uid: u-" name \
+	", creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: "      \
+	"'2026-01-01T00:50:00Z', finalizers: [" finalizers "]}\n"
+#define JOB_GOES GOES("TrainJob", "bert", "foregroundDeletion") "spec: {}\n---\n"
+
+TEST(test_finalizers_of_what_a_deletion_waits_for)
+{
+	static const struct row rows[] = {
+		{ "of the JobSet",
+		  JOB_GOES GOES("JobSet", "bert", "foregroundDeletion, x/y") "spec: {}\n",
+		  "bert is being deleted: its JobSet's finalizer x/y has not been removed "
+		  "by its owner.\nMore: kubectl describe jobset bert -n a\n" },
+		{ "of a Job",
+		  JOB_GOES GOES(
+			  "JobSet", "bert",
+			  "foregroundDeletion") "spec: {}\n---\n" GOES("Job",
+								       "bert-node-0",
+								       "x/y") "spec: {}\n",
+		  "bert is being deleted: its Job bert-node-0's finalizer x/y has not" },
+		{ "none", JOB_GOES, "bert is being deleted: 0 of its pods remain" },
+	};
+
+	CHECK_ALL(rows);
+}
+
 RUN_TESTS(NULL, NULL)

@@ -57,9 +57,9 @@ static void check_gate(const char *text)
 	if (!gate.port && gate_init(&gate, &(struct error){ 0 }))
 		return;
 	gate.port = 1;
-	FUZZ_CHECK(gate_judge(&gate, &req, &why) == GATE_REFUSED);
+	FUZZ_CHECK(gate_check(&gate, &req, &why) == GATE_REFUSED);
 	h[0].value = text;
-	FUZZ_CHECK(gate_judge(&gate, &req, &why) == GATE_REFUSED);
+	FUZZ_CHECK(gate_check(&gate, &req, &why) == GATE_REFUSED);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

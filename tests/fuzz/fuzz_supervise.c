@@ -60,7 +60,7 @@ static void receive_orders(struct hub *h, const struct message *m, uint32_t *ran
 	FUZZ_CHECK(before.order != ORDER_FREE || h->order.order == ORDER_FREE);
 	FUZZ_CHECK(h->order.order != ORDER_START || h->judge_at < 0 ||
 		   h->first_failed < RANKS);
-	buf_clear(&h->said);
+	buf_clear(&h->log_line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -89,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_again(&m, data + at, used);
 		receive_orders(&hub, &m, &rank, now += 77);
 	}
-	buf_release(&hub.said);
+	buf_release(&hub.log_line);
 	return 0;
 }

@@ -58,7 +58,7 @@ static void receive_orders(struct hub *h, const struct message *m, uint32_t *ran
 	hub_time(h, now);
 	FUZZ_CHECK(h->order.epoch >= before.epoch && h->order.counted >= before.counted);
 	FUZZ_CHECK(before.order != ORDER_FREE || h->order.order == ORDER_FREE);
-	FUZZ_CHECK(h->order.order != ORDER_START || h->judge_at < 0 ||
+	FUZZ_CHECK(h->order.order != ORDER_START || h->decide_at < 0 ||
 		   h->first_failed < RANKS);
 	buf_clear(&h->log_line);
 }

@@ -28,7 +28,7 @@ const char *event_kind(const cJSON *event);      /* of involvedObject: "Pod"; ""
 const char *event_object(const cJSON *event);    /* involvedObject's name; "" */
 const char *event_uid(const cJSON *event);       /* involvedObject's uid, or NULL */
 int64_t event_last(const cJSON *event);          /* the last occurrence */
-const char *event_component(const cJSON *event); /* whose it is: "kubelet"; "" */
+const char *event_component(const cJSON *event); /* that reported it: "kubelet"; "" */
 
 int64_t job_active(const cJSON *job);
 int64_t job_ended(const cJSON *job); /* pods that succeeded or failed */

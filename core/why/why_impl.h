@@ -4,7 +4,8 @@
  * Causes by file: why_objects.c (no controller, objects refused), why_queue.c (suspended,
  * Kueue), why_place.c (scheduler, volume claims), why_gang.c (gangs), why_devices.c
  * (claims of devices), why_pods.c (containers that do not start or end), why_ready.c (pods
- * that are not ready, or remain), why_end.c (failed, complete), why_run.c (running). Strings are in the arena, or the view's.
+ * that are not ready, or remain), why_end.c (failed, complete), why_run.c (running).
+ * Strings are in the arena, or the view's.
  */
 #ifndef WHY_WHY_IMPL_H
 #define WHY_WHY_IMPL_H

@@ -162,7 +162,7 @@ static cJSON *value_of(struct run *run, cJSON **doc, const cJSON *step, struct e
 {
 	const char *op = json_str(step, "op"), *from = json_str(step, "from");
 	struct place p;
-	cJSON *node;
+	cJSON *node = NULL;
 
 	if (!str_eq(op, "move") && !str_eq(op, "copy")) {
 		node = json_dup(json_member(step, "value"));
@@ -172,10 +172,10 @@ static cJSON *value_of(struct run *run, cJSON **doc, const cJSON *step, struct e
 		return NULL;
 	if (str_eq(op, "move"))
 		node = detach(&p);
-	else
-		node = p.parent ? json_dup(child_at(p.parent, p.step)) : NULL;
+	else if (p.parent)
+		node = json_dup(child_at(p.parent, p.step));
 	if (!node && str_eq(op, "copy") && cJSON_IsObject(p.parent))
-		return cJSON_CreateNull();
+		node = cJSON_CreateNull();
 	if (!node)
 		missing(from, err);
 	return node;
@@ -192,9 +192,10 @@ static int remove_at(const struct place *p, const char *path, struct error *err)
 }
 
 /* Treat an absent member as null; an absent element is an error. */
-static int test(const struct place *p, const cJSON *node, const cJSON *want,
-		const char *path, struct error *err)
+static int test(cJSON *doc, const struct place *p, const char *path, const cJSON *want,
+		struct error *err)
 {
+	const cJSON *node = node_at(p, doc);
 	bool none = !node || cJSON_IsNull(node), wanted = want && !cJSON_IsNull(want);
 
 	if (!node && cJSON_IsArray(p->parent))
@@ -234,7 +235,7 @@ static int do_step(struct run *run, cJSON **doc, const cJSON *step, struct error
 	if (str_eq(op, "remove"))
 		return remove_at(&p, path, err);
 	if (str_eq(op, "test"))
-		return test(&p, node_at(&p, *doc), json_member(step, "value"), path, err);
+		return test(*doc, &p, path, json_member(step, "value"), err);
 	value = value_of(run, doc, step, err);
 	if (!value)
 		return -1;

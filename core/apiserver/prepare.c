@@ -295,6 +295,7 @@ static int bad_mode(struct exchange *x, const char *mode)
 		"supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
 }
 
+/* Replace each null of a map of texts by "", as Go decodes it. */
 static void fill_nulls(cJSON *texts)
 {
 	cJSON *next;
@@ -310,7 +311,8 @@ static void fill_nulls(cJSON *texts)
 	}
 }
 
-void prepare_nulls(const struct exchange *x, cJSON *obj)
+/* Any other null counts as absent; of a custom kind only in metadata. */
+static void decode_nulls(const struct exchange *x, cJSON *obj)
 {
 	static const char *const keys[] = { "data", "binaryData", "stringData" };
 	cJSON *metadata = json_get(obj, "metadata");
@@ -342,7 +344,7 @@ int prepare_known(struct exchange *x, cJSON *obj)
 		return exchange_not_of_kind(x, "strict decoding error: %s",
 					    (char *)all.data);
 	schema_prune(schema, obj);
-	prepare_nulls(x, obj);
+	decode_nulls(x, obj);
 	return 0;
 }
 

@@ -17,8 +17,6 @@ MUST_CHECK int prepare_meta_types(struct exchange *x, const cJSON *obj);
 void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 			      struct field_errors *errs);
 void prepare_check_owners(const cJSON *obj, struct field_errors *errs);
-/* As Go decodes a null: "" in a map of texts, else absent. Custom: in metadata only. */
-void prepare_nulls(const struct exchange *x, cJSON *obj);
 /* Report unknown fields as fieldValidation demands, then remove them and nulls from obj. */
 MUST_CHECK int prepare_known(struct exchange *x, cJSON *obj);
 /* Set the defaults of the schema and of the API server's Go types. */

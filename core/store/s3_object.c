@@ -160,6 +160,12 @@ static int ask(struct s3_head *ret, struct s3_bucket *b, const char *key, int pa
 	return 0;
 }
 
+/* Backblaze B2 and others refuse a header that they do not know. */
+static bool refuses_header(const struct s3_head *h)
+{
+	return h->status == 400 || h->status == 501;
+}
+
 int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 	    struct error *err)
 {
@@ -167,12 +173,11 @@ int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 
 	if (ask(ret, b, key, part, sums, err))
 		return -1;
-	if (!sums || (ret->status != 400 && ret->status != 501))
+	if (!sums || !refuses_header(ret))
 		return 0;
-	/* Backblaze B2 and others refuse a header that they do not know */
 	if (ask(ret, b, key, part, false, err))
 		return -1;
-	if (ret->status != 400 && ret->status != 501)
+	if (!refuses_header(ret))
 		s3_bucket_no_sums(b);
 	return 0;
 }

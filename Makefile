@@ -388,7 +388,7 @@ ARMED   := arrow/test_encodings arrow/test_lz4 arrow/test_predicate arrow/test_p
            gpu/test_gpu api/test_quantity kube/test_workqueue mpi/test_frame net/test_tls pack/test_pack
 ARMCLI  := tests/cli/test_basics.sh tests/cli/test_options.sh tests/cli/test_submit.sh
 arm64: kftrainer $(AOUT)/kftrainer $(AOUT)/tests/golden/golden $(ARMUNIT) $(call worlds,$(AOUT)) $(call worlds,$(OUT))
-	@LANES=$${LANES:-2} LIMIT=400 HUNG_TOO=1 tests/arm64/qemu.py tests/run.sh cross $(wildcard tests/arm64/test_*) $(AOUT)/tests/golden/golden $(ARMCLI) $(ARMUNIT)
+	@LANES=$${LANES:-2} LIMIT=400 tests/arm64/qemu.py tests/run.sh cross $(wildcard tests/arm64/test_*) $(AOUT)/tests/golden/golden $(ARMCLI) $(ARMUNIT)
 $(AOUT)/tests/golden/golden: $(patsubst %,$(AOUT)/%.o,$(wildcard tests/golden/*.c) $(foreach r,plugins trainer api assets base,$(call src_of,$(r))))
 	$(call say,LD,$@) $(call link,$(CROSSROOT))
 

@@ -22,6 +22,29 @@ unset MAKEFLAGS MFLAGS # each layer's compiler runs get all processors, whoever 
 mkdir -p "$(dirname "$results")"
 : >"$results"
 
+# Whether the machine, not a test, was at fault: seconds in which all waited for memory or the disk, that the host
+# took, and in which nothing ran at all (a pause of 5 s or more).
+stalls() {
+	awk '/^cpu / { printf "%d ", $9 / 100 } /^full/ { split($5, t, "="); printf "%d ", t[2] / 1e6 }' /proc/stat /proc/pressure/memory /proc/pressure/io
+}
+watch_pauses() {
+	local at=$EPOCHSECONDS total=0
+	while sleep 1 && kill -0 $$; do
+		[ $((EPOCHSECONDS - at)) -lt 5 ] || echo $((total += EPOCHSECONDS - at)) >"$results.pauses"
+		at=$EPOCHSECONDS
+	done
+}
+say_stalls() { # what stalls() said at the start
+	read -r stolen memory io <<<"$1"
+	read -r stolen_now memory_now io_now <<<"$(stalls)"
+	echo "the machine: $((stolen_now - stolen)) s taken by the host, $((memory_now - memory)) s waiting for memory, $((io_now - io)) s for the disk," \
+		"$(cat "$results.pauses") s in pauses"
+}
+at_start=$(stalls 2>/dev/null)
+echo 0 >"$results.pauses"
+watch_pauses >/dev/null 2>&1 &
+watching=$!
+
 layer() { # NAME
 	local begin=$SECONDS status
 	echo "== $1"
@@ -45,7 +68,8 @@ for group in "$@"; do
 		layer "$name" >"$results.$name.out" 2>&1 &
 		running=$((running + 1))
 	done
-	wait
+	# shellcheck disable=SC2046
+	wait $(jobs -p | grep -vx $watching)
 	for name in "${layers[@]:1}"; do
 		cat "$results.$name.out"
 		rm -f "$results.$name.out"
@@ -55,5 +79,8 @@ for group in "$@"; do
 		rm -f "$results.$name"
 	done
 done
+kill $watching
 echo
+[ -z "$at_start" ] || say_stalls "$at_start"
+rm "$results.pauses"
 exec tests/tally.sh "$results"

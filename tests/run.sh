@@ -15,7 +15,7 @@
 # them it has, from 1, and no other has that meanwhile. While more than BUSY (default 6) processes for each
 # processor can run, one at a time starts: on a slow machine more of them would only wait until they fail.
 # One that runs for
-# longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
+# longer than LIMIT seconds (default 900) is ended and counts as a failed test: a hang is
 # not waited for. How long each took, and its CPU time, goes to RESULTS, too: as root, where there is
 # a hierarchy of control groups for it, that of all its processes (but of pods in tests/e2e), else of
 # those that it waited for. A line "# before: COMMAND" of a program names what must be there first, because
@@ -23,13 +23,14 @@
 #
 #   time SECONDS CPU-SECONDS LAYER PROGRAM
 #
-# With AGAIN=N, up to N programs that failed run once more when all others have ended; with more, none
-# does, nor one that hung unless HUNG_TOO is set. The first output is shown anyway, and what failed in it, but
+# With AGAIN=N, up to N programs that failed or hung run once more when all others have ended; with more, none
+# does. A machine that stands still for a while makes several fail, and hang in what follows. The first output is shown anyway, and what failed in it, but
 # not the second time, is a line `again` in RESULTS: a race, which tests/tally.sh shows and allows few of.
 #
 #   again LAYER PROGRAM: TEST
 #
-# After KFT_BEGIN_BY (seconds since 1970) no program starts: each is a test that was skipped.
+# After KFT_BEGIN_BY (seconds since 1970) no program starts: each is a test that was skipped, but for what failed
+# and would run once more: it has failed.
 #
 # Programs run in a clean environment (clean(), below).
 #
@@ -43,7 +44,7 @@ shift
 results=${RESULTS:-/dev/null}
 TIMEFORMAT='%1U %1S'
 [ ! -x /usr/bin/python3 ] || [ "$(command -v python3)" = /usr/bin/python3 ] || PATH=/usr/bin:$PATH
-lanes=${LANES:-1} limit=${LIMIT:-1200}
+lanes=${LANES:-1} limit=${LIMIT:-900}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 export CMOCKA_MESSAGE_OUTPUT=TAP ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}
@@ -144,7 +145,7 @@ report() { # NUMBER PROGRAM
 	local name hung
 	name=$(name_of "$2")
 	hung=$(grep '^not ok .*: did not end within ' "$out/$1.tests")
-	if grep -q '^not ok ' "$out/$1.tests" && { [ -z "$hung" ] || [ -n "${HUNG_TOO:-}" ]; }; then
+	if grep -q '^not ok ' "$out/$1.tests"; then
 		failed_programs+=("$2")
 		cp "$out/$1.tests" "$out/failed.${#failed_programs[@]}"
 	else
@@ -172,8 +173,8 @@ report_next() {
 	unset "number_of[$pid]"
 }
 
-is_late() { # PROGRAM; what is late is reported
-	[ "$EPOCHSECONDS" -ge "${KFT_BEGIN_BY:-9999999999}" ] || return 1
+is_late() { [ "$EPOCHSECONDS" -ge "${KFT_BEGIN_BY:-9999999999}" ]; }
+skip_late() { # PROGRAM
 	echo "skip $layer $(name_of "$1") (this machine is too slow: the time of the check is over)" |
 		tee -a "$out/tests" "$results" | sed 's/^/  /'
 }
@@ -186,7 +187,7 @@ is_busy() {
 : >"$out/tests"
 for program in "$@"; do
 	while [ ${#number_of[@]} -ge "$lanes" ] || { [ ${#number_of[@]} -gt 0 ] && is_busy; }; do report_next; done
-	! is_late "$program" || continue
+	! is_late || { skip_late "$program"; continue; }
 	number=$((number + 1))
 	LANE=${free[0]} run $number "$program" &
 	number_of[$!]=$number program_of[$!]=$program lane_of[$!]=${free[0]}
@@ -203,7 +204,7 @@ run_again() { # NUMBER
 	fi
 }
 for ((i = 1; i <= ${#failed_programs[@]}; i++)); do
-	[ ${#failed_programs[@]} -gt "${AGAIN:-0}" ] || run_again $i
+	[ ${#failed_programs[@]} -gt "${AGAIN:-0}" ] || is_late || run_again $i
 	keep "$out/failed.$i"
 done
 forget_accounts

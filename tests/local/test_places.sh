@@ -39,8 +39,9 @@ for variable in HOME PATH TMPDIR USER LANG TERM SHELL; do
 done
 run env -i XDG_STATE_HOME="$XDG_STATE_HOME" "$kftrainer" submit --local plain.yaml
 ok "an empty environment" it_runs
-run env -i "$kftrainer" submit --local plain.yaml
+run env -i "$kftrainer" submit --local --name "places-$$" plain.yaml
 ok "... and no state folder to be had: one line that says which variable" printed 'HOME|it runs'
+env -i "$kftrainer" delete --local "places-$$" >/dev/null 2>&1 # the state folder was that of who runs this
 run env -u XDG_STATE_HOME HOME="$scratch/new/home" "$kftrainer" submit --local plain.yaml
 ok "a HOME that does not exist" it_runs
 run env XDG_STATE_HOME=relative/state "$kftrainer" submit --local plain.yaml

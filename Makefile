@@ -73,7 +73,8 @@ SANROOT   = $(call sysroot,san)
 CROSSROOT = $(call sysroot,aarch64)
 BOTH     = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
            -fPIE -D_FORTIFY_SOURCE=0
-REL      = $(BOTH) -fcf-protection -isystem $(SYSROOT)/include
+# Of an unknown length, memcpy() is faster than "rep movs", which takes 30 cycles before it begins.
+REL      = $(BOTH) -mmemcpy-strategy=libcall:-1:noalign -fcf-protection -isystem $(SYSROOT)/include
 # As on x86-64, char is signed and a product is rounded before it is added: the same input, the same output.
 ARM      = $(BOTH) -fsigned-char -ffp-contract=off -isystem $(CROSSROOT)/include
 SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sanitize-recover=all \

@@ -1,17 +1,25 @@
 /* logcause.c - find causes of failures in log lines (logtext/logcause.h). */
 #include "logtext/logcause_impl.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 
-/* Jobs log hundreds of megabytes: with this index a byte costs one access to `first`. */
+static unsigned follow_bit(char c)
+{
+	return 1U << (c & 31);
+}
+
+/* Jobs log hundreds of megabytes: with this index a byte costs one access to `first`, and few cost more. */
 static void make_index(struct log_reader *r)
 {
 	for (size_t i = log_n_causes; i-- > 0;) {
-		unsigned char c = (unsigned char)log_causes[i].text[log_causes[i].at];
+		const char *at = log_causes[i].text + log_causes[i].at;
+		unsigned char c = (unsigned char)*at;
 
+		r->behind[c] |= at[1] ? follow_bit(at[1]) : UINT_MAX;
 		r->next[i] = r->first[c];
 		r->first[c] = (unsigned short)(i + 1);
 	}
@@ -52,6 +60,9 @@ static const struct log_cause *find(const struct log_reader *r, const char *line
 	for (const char *p = line, *end = line + len; p < end; p++) {
 		unsigned row = r->first[(unsigned char)*p];
 
+		if (row &&
+		    !(r->behind[(unsigned char)*p] & follow_bit(p + 1 < end ? p[1] : 0)))
+			continue;
 		for (; row && (!best || &log_causes[row - 1] < best);
 		     row = r->next[row - 1])
 			if (matches(&log_causes[row - 1], line, end, p, &word)) {

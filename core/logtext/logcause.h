@@ -40,6 +40,7 @@ struct log_reader {
 	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
 	unsigned short first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */
+	unsigned behind[256]; /* by the same: follow_bit() of those that follow it */
 };
 
 /*

@@ -230,6 +230,7 @@ cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
 	json_put_str(labels, job->name, "job-name");
 	put_owner(meta, job);
 	spec = json_put(pod, json_dup(json_get(tmpl, "spec")), "spec");
+	json_obj(spec, "securityContext"); /* kubectl debug reads it unasked */
 	if (has_dns(j))
 		json_put_str(spec, j->subdomain, "subdomain");
 	if (index >= 0)

@@ -91,6 +91,7 @@ TEST(test_pod_has_its_place)
 
 	assert_string_equal(json_str(pod, "spec", "hostname"), "tj-node-1-1");
 	assert_string_equal(json_str(pod, "spec", "subdomain"), "tj");
+	assert_true(cJSON_IsObject(json_get(pod, "spec", "securityContext")));
 	assert_string_equal(json_str(pod, "spec", "restartPolicy"), "OnFailure");
 	assert_string_equal(json_str(pod, "metadata", "namespace"), "ns");
 	assert_int_equal(strlen(json_str(pod, "metadata", "uid")), 36);

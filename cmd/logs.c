@@ -220,9 +220,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_history struct history *history = NULL;
 	cleanup_kube struct kube *k = NULL;
+	int damaged = from_open(&history, &from, &where, &argc, &argv, err), code;
 
-	if (from_open(&history, &from, &where, &argc, &argv, err))
+	if (damaged < 0)
 		return -1;
+	if (damaged)
+		cmd_complain("logs", "%s", err->msg);
+	*err = (struct error){ 0 };
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "specify one job");
 	if (opts->follow && opts->previous)
@@ -234,7 +238,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	    where_connect(&k, &want.ns, &arena, &where, err))
 		return -1;
 	want.job = argv[0];
-	return show(k, &want, err);
+	code = show(k, &want, err);
+	return code == EXIT_OK && damaged ? EXIT_FAILED : code;
 }
 
 const struct cmd cmd_logs = {

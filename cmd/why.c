@@ -117,10 +117,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct from from = { .uri = opts->from, .logs = true };
 	struct where_opts where = opts->where;
 	cleanup_history struct history *history = NULL;
-	int code = EXIT_OK;
+	int damaged = from_open(&history, &from, &where, &argc, &argv, err);
+	int code = damaged ? EXIT_FAILED : EXIT_OK;
 
-	if (from_open(&history, &from, &where, &argc, &argv, err))
+	if (damaged < 0)
 		return -1;
+	if (damaged)
+		cmd_complain("why", "%s", err->msg);
+	*err = (struct error){ 0 };
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");
 	if (refer_jobs(argv, err))

@@ -45,7 +45,8 @@ int from_open(struct history **ret, const struct from *from, struct where_opts *
 		*names = history_names(*ret);
 		*names_n = 1;
 	}
-	if (from->logs && *names_n == 1 && history_logs(*ret, **names, err))
-		return error_wrap(err, "--from");
-	return 0;
+	if (!from->logs || *names_n != 1 || !history_logs(*ret, **names, err))
+		return 0;
+	error_wrap(err, "--from");
+	return err->kind == ERR_FORMAT ? 1 : -1;
 }

@@ -188,8 +188,24 @@ static int open_log(int *ret, struct arena *a, const char *logs, const char *pod
 	const char *path =
 		path_join(a, path_join(a, logs, pod), HISTORY_CONTAINER ".log");
 
-	*ret = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*ret = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return *ret < 0 ? error_errno(err, errno, "%s", path) : 0;
+}
+
+/* What is left of a damaged log is kept, and it says so itself. */
+static int end_damaged(int to, const char *part, const struct error *why,
+		       struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	char last = '\n';
+	off_t size = lseek(to, 0, SEEK_END);
+	const char *text;
+
+	if (size > 0 && pread(to, &last, 1, size - 1) != 1)
+		return error_errno(err, errno, "output");
+	text = arena_printf(&a, "%skftrainer: the rest of attempts/%s is damaged: %s\n",
+			    last == '\n' ? "" : "\n", part, why->msg);
+	return file_write_fd(to, text, strlen(text), "output", err);
 }
 
 int history_decode(const char *logs, const char *name, int64_t nodes, const char *dir,
@@ -199,6 +215,7 @@ int history_decode(const char *logs, const char *name, int64_t nodes, const char
 	int64_t left = HISTORY_MAX_LOGS;
 	size_t n;
 	struct history_part *parts = history_parts(&a, dir, "log", &n);
+	struct error why = { 0 }, first = { 0 };
 
 	for (int64_t rank = 0; rank < nodes; rank++) /* one may have written nothing */
 		if (dir_make(path_join(&a, logs, history_pod(&a, name, rank)), 0700, err))
@@ -210,8 +227,17 @@ int history_decode(const char *logs, const char *name, int64_t nodes, const char
 			break;
 		if (open_log(&to, &a, logs, history_pod(&a, name, parts[i].rank), err))
 			return -1;
-		if (decode(path_join(&a, dir, parts[i].path), to, &left, err))
-			return error_wrap(err, "attempts/%s", parts[i].path);
+		if (!decode(path_join(&a, dir, parts[i].path), to, &left, &why))
+			continue;
+		if (why.kind == ERR_FORMAT && end_damaged(to, parts[i].path, &why, err))
+			return -1;
+		error_wrap(&why, "attempts/%s", parts[i].path);
+		if (!first.kind)
+			first = why;
+		if (why.kind != ERR_FORMAT)
+			break;
 	}
-	return 0;
+	if (first.kind)
+		*err = why.kind == ERR_FORMAT ? first : why;
+	return first.kind ? -1 : 0;
 }

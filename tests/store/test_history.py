@@ -306,9 +306,19 @@ refused("a status of a later release", "status: expected", report(status="Dreami
 refused("a later layout", "layout 99 is of a newer kftrainer", report(layout=99))
 refused("job.yaml is no YAML", "job.yaml: ", text("job.yaml", b"a: [b"))
 refused("job.yaml is a Pod", "job.yaml: expected a TrainJob", text("job.yaml", b"apiVersion: v1\nkind: Pod\n"))
-refused("a log that is cut off", "logs/1.log.zst", lambda folder: (folder / "attempts/1/logs/1.log.zst").write_bytes(
-    (folder / "attempts/1/logs/1.log.zst").read_bytes()[:-3]))
-refused("a log that is no zstd", "logs/1.log.zst", text("attempts/1/logs/1.log.zst", b"plain text\n"))
+whole = run("logs", "--from", f"file://{runs}/bad").stdout.splitlines()
+for what, change in {
+    "a log that is cut off": lambda folder: (folder / "attempts/1/logs/0.log.zst").write_bytes((folder / "attempts/1/logs/0.log.zst").read_bytes()[:-3]),
+    "a log that is no zstd": text("attempts/1/logs/0.log.zst", b"plain text\n"),
+}.items():
+    refused(what, "logs/0.log.zst", change, code=1)
+    lines = run("logs", "--from", f"file://{scratch}/hostile", code=1).stdout.splitlines()
+    of = lambda rank, lines: [line for line in lines if line.startswith(f"[node-{rank}] ")]
+    check(f"... {what}: the others are whole", "" if of(1, lines) == of(1, whole) != [] else f"{lines}")
+    check("... and it says itself where it ends", "" if re.match(r"\[node-0\] kftrainer: the rest of attempts/1/logs/0\.log\.zst is damaged: zstd: ",
+                                                             of(0, lines)[-1]) else f"{lines}")
+    refused("... which why says, too, and answers", "logs/0.log.zst", change, "why", "--from", f"file://{scratch}/hostile", code=1)
+    check("... with what it knows", "" if "failed" in run("why", "--from", f"file://{scratch}/hostile", code=1).stdout else "no answer")
 refused("--from and --local", "cannot be combined", lambda folder: None, "logs", "--local", "--from", f"file://{scratch}/hostile")
 refused("--from and -f", "cannot be followed", lambda folder: None, "logs", "-f", "--from", f"file://{scratch}/hostile")
 refused("--from and -A", "--from cannot be combined with --all-namespaces", lambda folder: None, "get", "-A", "--from", f"file://{scratch}/hostile")

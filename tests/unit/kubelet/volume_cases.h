@@ -381,6 +381,7 @@ static void test_stale_memory(void **state)
 	assert_int_equal(dir_make(path_join(&t.arena, hidden, "p"), 0700, &err), 0);
 	assert_int_equal(rename(hidden, dir), 0);
 	kubelet_free(t.k);
+	assert_int_equal(dir_remove(t.dir, &err), 0);
 	podtest_open(&t, NULL);
 	assert_false(file_exists(dir));
 	podtest_close(&t);

@@ -198,14 +198,17 @@ size_t zstd_frame_bound(size_t len)
 
 size_t zstd_frame(struct zstd_frame **ctx, void *dst, const void *src, size_t len)
 {
+	ZSTD_CCtx *c = (ZSTD_CCtx *)*ctx;
 	size_t n;
 
-	if (!*ctx)
-		*ctx = (struct zstd_frame *)ZSTD_createCCtx();
-	if (!*ctx)
-		abort();
-	n = ZSTD_compressCCtx((ZSTD_CCtx *)*ctx, dst, ZSTD_compressBound(len), src, len,
-			      1);
+	if (!c) {
+		*ctx = (struct zstd_frame *)(c = ZSTD_createCCtx());
+		if (!c ||
+		    ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, 1)) ||
+		    ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)))
+			abort();
+	}
+	n = ZSTD_compress2(c, dst, ZSTD_compressBound(len), src, len);
 	if (ZSTD_isError(n))
 		abort();
 	return n;

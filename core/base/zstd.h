@@ -61,7 +61,7 @@ MUST_CHECK int zstd_block_decode(struct zstd_block **ctx, void *dst, size_t dst_
 void zstd_block_free(struct zstd_block *ctx); /* NULL is fine */
 
 /*
- * Write one frame of level 1, the fastest, and return its length. dst holds
+ * Write one frame of level 1, the fastest, with a checksum, and return its length. dst holds
  * zstd_frame_bound(len) bytes. *ctx is NULL at first, and reused.
  */
 struct zstd_frame;

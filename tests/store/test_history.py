@@ -309,6 +309,8 @@ refused("job.yaml is a Pod", "job.yaml: expected a TrainJob", text("job.yaml", b
 whole = run("logs", "--from", f"file://{runs}/bad").stdout.splitlines()
 for what, change in {
     "a log that is cut off": lambda folder: (folder / "attempts/1/logs/0.log.zst").write_bytes((folder / "attempts/1/logs/0.log.zst").read_bytes()[:-3]),
+    "a log of which a byte is another": lambda folder: (folder / "attempts/1/logs/0.log.zst").write_bytes(
+        (lambda b: b[:20] + bytes([b[20] ^ 1]) + b[21:])((folder / "attempts/1/logs/0.log.zst").read_bytes())),
     "a log that is no zstd": text("attempts/1/logs/0.log.zst", b"plain text\n"),
 }.items():
     refused(what, "logs/0.log.zst", change, code=1)

@@ -101,11 +101,13 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
-/* Letters after a backslash, and punctuation, that mean the same in Go's syntax and here. */
-static bool is_shared_escape(char c)
+/* After a backslash: what means the same in Go's syntax and here. */
+static bool is_shared_escape(const char *p)
 {
-	return strchr("abfnrtxdDsSwWB", c) ||
-	       (ispunct((unsigned char)c) && !strchr("<>", c));
+	if (*p == 'x')
+		return isxdigit((unsigned char)p[1]) && isxdigit((unsigned char)p[2]);
+	return strchr("abfnrtdDsSwWB", *p) ||
+	       (ispunct((unsigned char)*p) && !strchr("<>", *p));
 }
 
 /* Returns the end of the bracket expression at p, or its first backslash. */
@@ -133,7 +135,7 @@ static const char *unshared_syntax(const char *p)
 
 		if (repeats && repeated && (*p != '?' || !strchr("*?", p[-1])))
 			return p - 1;
-		if ((p[0] == '(' && p[1] == '?') || (escape && !is_shared_escape(p[1])))
+		if ((p[0] == '(' && p[1] == '?') || (escape && !is_shared_escape(p + 1)))
 			return p;
 		repeated = repeats;
 		p = *p == '{'   ? p + strcspn(p, "}")

@@ -354,6 +354,8 @@ TEST(test_patterns_that_differ)
 		{ PATTERN("limit\\\\z"), "'\\z'" },
 		{ PATTERN("\\\\Q.\\\\E"), "'\\Q'" },
 		{ PATTERN("\\\\pL"), "'\\p'" },
+		{ PATTERN("\\\\x4"), "'\\x'" },
+		{ PATTERN("\\\\xyz"), "'\\x'" },
 		{ PATTERN("(a)\\\\1"), "'\\1'" },
 		{ PATTERN("\\\\<Job"), "'\\<'" },
 		{ PATTERN("code [\\\\d]+"), "'\\d'" },
@@ -386,6 +388,7 @@ TEST(test_accepted)
 		     "Never"),
 		"{'metadata':{'name':'a23456789-123456789-123456789-123456789-123456789-1'"
 		"},'spec':{'replicatedJobs':[{'name':'w'," BODY "}]}}",
+		PATTERN("\\\\x4a+"),
 		PATTERN(".*?(OOM|oom)?? in \\\\w+\\\\.\\\\b[]*+?[:digit:]-]{1,2}$"),
 		PATTERN("\\\\\\\\[*]*\\\\*+|"),
 	};

@@ -6,6 +6,19 @@
 #include "base/str.h"
 #include "crypto/jwt.h"
 
+/* Those that kubectl had: what their clouds have in place of them. */
+static const char *successor(const char *name)
+{
+	if (str_eq(name, "azure"))
+		return "azure is no longer supported, by kubectl neither; run kubelogin "
+		       "convert-kubeconfig (github.com/Azure/kubelogin)";
+	if (str_eq(name, "gcp"))
+		return "gcp is no longer supported, by kubectl neither; install "
+		       "gke-gcloud-auth-plugin and run gcloud container clusters "
+		       "get-credentials CLUSTER";
+	return "is no longer supported, by kubectl neither; use an exec plugin";
+}
+
 const char *auth_provider_token(struct arena *arena, const cJSON *provider,
 				const char **ret)
 {
@@ -13,7 +26,7 @@ const char *auth_provider_token(struct arena *arena, const cJSON *provider,
 	cleanup_json cJSON *claims = NULL;
 
 	if (!str_eq(json_str(provider, "name"), "oidc"))
-		return "is no longer supported, by kubectl neither; use an exec plugin";
+		return successor(json_str(provider, "name"));
 	if (!token)
 		return "has no id-token; log in again";
 	claims = jwt_unverified(token);

@@ -366,9 +366,9 @@ static void read_cluster(struct load *l, const struct entry *e)
 	if (!server)
 		problem(l, e->source, in(l, e, "server"),
 			"the API server's address is not set");
-	else if (strstr(server, "://") && !http_is_server(server))
-		problem(l, e->source, in(l, e, "server"),
-			"not a URL with http:// or https:// and a host");
+	else if (http_server_fault(server_url(to, server)))
+		problem(l, e->source, in(l, e, "server"), "%s",
+			http_server_fault(server_url(to, server)));
 	to->server = server;
 }
 
@@ -720,14 +720,14 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 			  .flags = flags ? flags : &none,
 			  .problems = { .max = 4000 } };
 	int rc = load(&l, err);
+	const char *fault;
 
 	if (!rc) {
 		apply_flags(&to, l.flags);
-		if (!http_is_server(to.server))
-			rc = error_set(
-				err, ERR_INVALID,
-				"the API server's address is not a URL with http:// or "
-				"https:// and a host");
+		fault = http_server_fault(to.server);
+		if (fault)
+			rc = error_set(err, ERR_INVALID, "the API server's address is %s",
+				       fault);
 		else if (str_starts(to.server, "http://"))
 			drop_credentials(&to);
 	}

@@ -326,15 +326,37 @@ int http_do(struct http_client *client, const struct http_request *req,
 	return rc;
 }
 
-bool http_is_server(const char *url)
+/* "fd00::1" and "fd00::1:6443", which is that address too. */
+static bool is_bare_v6(const char *authority)
 {
+	size_t len = strcspn(authority, "/"), colons = 0;
+
+	for (size_t i = 0; i < len; i++)
+		colons += authority[i] == ':';
+	return colons > 1 && !memchr(authority, '[', len);
+}
+
+const char *http_server_fault(const char *url)
+{
+	static const char no_url[] = "not a URL with http:// or https:// and a host";
 	const char *rest = strstr(url, "://");
 	size_t scheme = rest ? (size_t)(rest - url) : 0;
+	CURLU *parsed;
+	CURLUcode rc;
 
 	if ((scheme != 4 && scheme != 5) || strncasecmp(url, "https", scheme) != 0)
-		return false;
+		return no_url;
 	rest += strlen("://");
-	return *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
+	if (!*rest || *rest == '/' || strpbrk(rest, " \t\r\n@#?"))
+		return no_url;
+	if (is_bare_v6(rest))
+		return "an IPv6 address without brackets; expected https://[ADDRESS]:PORT";
+	parsed = curl_url();
+	rc = parsed ? curl_url_set(parsed, CURLUPART_URL, url, 0) : CURLUE_OUT_OF_MEMORY;
+	curl_url_cleanup(parsed);
+	if (rc == CURLUE_BAD_PORT_NUMBER)
+		return "a URL whose port is not a number from 1 to 65535";
+	return rc ? no_url : NULL;
 }
 
 bool http_is_server_name(const char *s)

@@ -128,8 +128,11 @@ MUST_CHECK int http_do(struct http_client *client, const struct http_request *re
 /* A date of HTTP in seconds since 1970; 0: NULL, or none (RFC 9110, 5.6.7). */
 int64_t http_date(const char *text);
 
-/* True for "http://HOST..." and "https://HOST..." without user, query and fragment. */
-bool http_is_server(const char *url);
+/*
+ * NULL for "http://HOST[:PORT]..." and "https://..." without user, query and fragment.
+ * Else what `url` is, a constant: "not a URL with ...", "an IPv6 address without ...".
+ */
+const char *http_server_fault(const char *url);
 /* True for "", and for what certificates are issued for: a host name, an IP address. */
 bool http_is_server_name(const char *s);
 

@@ -506,8 +506,13 @@ static void test_errors(void **state)
 		  "config:1:1: current-context: must be a string" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {server: 'a b'}\n",
-		  "the API server's address is not a URL with http:// or "
+		  "config:7:13: clusters[0].cluster.server: not a URL with http:// or "
 		  "https:// and a host" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n"
+		  "    server: https://2a03:7900:6:0:a00:27ff:fefb:e20f:6443\n",
+		  "config:8:5: clusters[0].cluster.server: an IPv6 address without "
+		  "brackets; expected https://[ADDRESS]:PORT" },
 	};
 	struct place *p = *state;
 
@@ -563,6 +568,38 @@ static void test_credentials_without_tls(void **state)
 		assert_int_equal(!!c.token_file, rows[i].kept);
 		check_text("as", c.impersonate, "j");
 		kube_config_release(&c);
+	}
+}
+
+static void test_server_options(void **state)
+{
+	static const struct {
+		const char *server, *message;
+	} rows[] = {
+		{ "fd00::1", "an IPv6 address without brackets; expected "
+			     "https://[ADDRESS]:PORT" },
+		{ "https://fd00::1:6443/k8s", "an IPv6 address without brackets; "
+					      "expected https://[ADDRESS]:PORT" },
+		{ "https://a:66000", "a URL whose port is not a number from 1 to 65535" },
+		{ "https://a:b", "a URL whose port is not a number from 1 to 65535" },
+		{ "https://[fd00::1", "not a URL with http:// or https:// and a host" },
+		{ "https://u:p@a", "not a URL with http:// or https:// and a host" },
+		{ "https://[fd00::1]:6443/a:b:c", NULL },
+		{ "[::1]:8080", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const struct kube_config_flags flags = { .server = rows[i].server };
+		cleanup_kube_config struct kube_config c = { 0 };
+		struct error err = { 0 };
+		int rc = kube_config_load(&c, &flags, &err);
+
+		(void)state;
+		assert_int_equal(rc, rows[i].message ? -1 : 0);
+		if (rc)
+			check_text(rows[i].server,
+				   str_after(err.msg, "the API server's address is "),
+				   rows[i].message);
 	}
 }
 
@@ -640,7 +677,14 @@ static void test_errors_of_users(void **state)
 		{ "{client-certificate: c.crt, client-key: bad.key}",
 		  ".client-key: bad.key: the key cannot be read; supported: RSA" },
 		{ "{auth-provider: {name: gcp}}",
-		  ".auth-provider: is no longer supported" },
+		  ".auth-provider: gcp is no longer supported, by kubectl neither; "
+		  "install gke-gcloud-auth-plugin" },
+		{ "{auth-provider: {name: azure, config: {tenant-id: t}}}",
+		  ".auth-provider: azure is no longer supported, by kubectl neither; "
+		  "run kubelogin convert-kubeconfig" },
+		{ "{auth-provider: {name: openstack}}",
+		  ".auth-provider: is no longer supported, by kubectl neither; use an "
+		  "exec plugin" },
 		{ "{auth-provider: {name: oidc}}", ".auth-provider: has no id-token" },
 		{ "{auth-provider: {name: oidc, config: {id-token: a.b.c}}}",
 		  ".auth-provider: its id-token is no JSON Web Token" },
@@ -1100,6 +1144,7 @@ int main(void)
 		IN_PLACE(test_no_clusters),
 		IN_PLACE(test_errors),
 		IN_PLACE(test_credentials_without_tls),
+		IN_PLACE(test_server_options),
 		IN_PLACE(test_empty_server),
 		IN_PLACE(test_id_token),
 		IN_PLACE(test_errors_of_users),

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/sock.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -273,19 +274,15 @@ static void add_worker(struct cache_conf *conf, char *take_host, int port)
 static int add_address(struct cache_conf *conf, const char *where, const char *text,
 		       struct error *err)
 {
-	const char *colon = strrchr(text, ':');
-	bool bracket = text[0] == '[' && colon && colon[-1] == ']';
 	cleanup_arena struct arena arena = { 0 };
+	const char *host, *number;
 	int port = 0;
 
-	if (!colon || colon == text)
+	if (!sock_split(&arena, text, &host, &number) || !*host)
 		return error_set(err, ERR_USAGE, "%s: %s: want HOST:PORT", where, text);
-	if (read_port(&port, where, colon + 1, 1, err))
+	if (read_port(&port, where, number, 1, err))
 		return -1;
-	add_worker(conf,
-		   xstrdup(str_slice(&arena, text + bracket,
-				     (size_t)(colon - text) - 2 * bracket)),
-		   port);
+	add_worker(conf, xstrdup(host), port);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/sock.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/preflight_nodes.h"
@@ -275,14 +276,17 @@ static int read_key(unsigned char key[PSK_KEY_SIZE], const char *path, struct er
 
 static int read_leader(struct job_nodes *t, const char *text, struct error *err)
 {
-	const char *colon = strrchr(text, ':');
+	cleanup_arena struct arena arena = { 0 };
+	const char *host, *number;
 	int64_t port;
 
-	if (!colon || (size_t)(colon - text) >= sizeof(t->host) || colon == text ||
-	    str_int(&port, colon + 1, 1, 65535, err))
+	if (!sock_split(&arena, text, &host, &number) || !*host ||
+	    strlen(host) >= sizeof(t->host) || str_int(&port, number, 1, 65535, err))
 		return error_set(err, ERR_USAGE,
-				 "--leader: invalid address '%s': want HOST:PORT", text);
-	snprintf(t->host, sizeof(t->host), "%.*s", (int)(colon - text), text);
+				 "--leader: invalid address '%s': want HOST:PORT, of an "
+				 "IPv6 address [ADDRESS]:PORT",
+				 text);
+	snprintf(t->host, sizeof(t->host), "%s", host);
 	t->rendezvous.host = t->host;
 	t->rendezvous.port = (int)port;
 	return 0;

@@ -7,10 +7,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 
 enum { BACKLOG = 256 };
 
@@ -121,7 +123,7 @@ int sock_listen(int *ret, const char *host, int port, struct error *err)
 	struct addrinfo hints = { .ai_family = AF_UNSPEC,
 				  .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-	bool any = !host || !host[0];
+	bool any = !host || !host[0], v6 = !any && strchr(host, ':');
 	struct addrinfo *list = NULL;
 	char service[16];
 	int rc, fd;
@@ -129,16 +131,36 @@ int sock_listen(int *ret, const char *host, int port, struct error *err)
 	snprintf(service, sizeof(service), "%d", port);
 	rc = getaddrinfo(any ? NULL : host, service, &hints, &list);
 	if (rc)
-		return error_set(err, ERR_IO, "listen on %s:%d: %s", any ? "" : host,
-				 port, gai_strerror(rc));
+		return error_set(err, ERR_IO, "listen on %s%s%s:%d: %s", v6 ? "[" : "",
+				 any ? "" : host, v6 ? "]" : "", port, gai_strerror(rc));
 	/* An IPv6 socket accepts IPv4, too; without IPv6 in the kernel use IPv4. */
 	fd = listen_first(list, any);
 	rc = errno;
 	freeaddrinfo(list);
 	if (fd < 0)
-		return error_errno(err, rc, "listen on %s:%d", any ? "" : host, port);
+		return error_errno(err, rc, "listen on %s%s%s:%d", v6 ? "[" : "",
+				   any ? "" : host, v6 ? "]" : "", port);
 	*ret = fd;
 	return 0;
+}
+
+bool sock_split(struct arena *arena, const char *text, const char **ret_host,
+		const char **ret_port)
+{
+	const char *colon = strrchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : 0;
+	bool bracketed = len >= 2 && text[0] == '[' && text[len - 1] == ']';
+	struct in6_addr unused;
+	const char *address;
+
+	if (!colon)
+		return false;
+	*ret_host = str_slice(arena, text + bracketed, len - 2 * bracketed);
+	*ret_port = colon + 1;
+	if (!strchr(*ret_host, ':'))
+		return true;
+	address = str_slice(arena, *ret_host, strcspn(*ret_host, "%")); /* without zone */
+	return inet_pton(AF_INET6, address, &unused) == 1;
 }
 
 union address {

@@ -7,8 +7,10 @@
 #ifndef BASE_SOCK_H
 #define BASE_SOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 
 /*
@@ -25,6 +27,14 @@ MUST_CHECK int sock_write(int fd, const void *data, size_t len, int64_t deadline
 /* *ret: a listening socket. host "", NULL: all of IPv6 and IPv4. port 0: any. */
 MUST_CHECK int sock_listen(int *ret, const char *host, int port, struct error *err);
 int sock_port(int fd); /* the port to which it is bound */
+
+/*
+ * Split "host:port", "[::1]:port" or ":port" at the last colon. *ret_host, in the arena, is
+ * without brackets; *ret_port is the text after the colon, not checked. False: there is no
+ * colon, or the host has colons and is no IPv6 address.
+ */
+bool sock_split(struct arena *arena, const char *text, const char **ret_host,
+		const char **ret_port);
 
 enum { SOCK_ADDRESS_SIZE = 48 };
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/sock.h"
 #include "base/str.h"
 #include "base/yaml.h"
 #include "trainer/api.h"
@@ -186,16 +187,18 @@ static void read_duration(struct reader *r, const char *path, const cJSON *node,
 static void read_bind(struct reader *r, const char *path, const cJSON *node,
 		      const char **ret)
 {
-	const char *colon;
+	cleanup_arena struct arena a = { 0 };
+	const char *host, *text;
 	int64_t port;
 
 	if (!is_str(r, path, node) || !*node->valuestring)
 		return;
-	colon = strrchr(node->valuestring, ':');
 	if (!str_eq(node->valuestring, "0") &&
-	    (!colon || str_int(&port, colon + 1, 0, 65535, IGNORED)))
+	    (!sock_split(&a, node->valuestring, &host, &text) ||
+	     str_int(&port, text, 0, 65535, IGNORED)))
 		field_error_add(&r->errs, FIELD_INVALID, path, node,
-				"must be \"host:port\", \":port\", or \"0\" for none");
+				"must be \"host:port\", \"[IPv6 address]:port\", "
+				"\":port\", or \"0\" for none");
 	else
 		*ret = arena_strdup(&r->config->arena, node->valuestring);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/sock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "manager/health.h"
@@ -180,16 +181,12 @@ static void set_health(struct servers *s)
 static int split_bind(struct arena *a, const char *bind, struct httpd_conf *conf,
 		      struct error *err)
 {
-	const char *colon = strrchr(bind, ':');
-	size_t len = colon ? (size_t)(colon - bind) : 0;
+	const char *text;
 	int64_t port;
 
-	if (!colon || str_int(&port, colon + 1, 0, 65535, err))
+	if (!sock_split(a, bind, &conf->host, &text) ||
+	    str_int(&port, text, 0, 65535, err))
 		return error_set(err, ERR_INVALID, "%s: not an address", bind);
-	if (len >= 2 && bind[0] == '[' && bind[len - 1] == ']')
-		conf->host = str_slice(a, bind + 1, len - 2);
-	else
-		conf->host = str_slice(a, bind, len);
 	conf->port = (int)port;
 	return 0;
 }

@@ -227,6 +227,12 @@ static const struct {
 	{ HEAD "metrics: {bindAddress: nowhere}\n",
 	  "3:11: metrics.bindAddress: Invalid value: \"nowhere\"", 1 },
 	{ HEAD "metrics: {bindAddress: ':123456'}\n", "3:11: metrics.bindAddress", 1 },
+	{ HEAD "metrics: {bindAddress: 'fd00::1'}\n",
+	  "3:11: metrics.bindAddress: Invalid value: \"fd00::1\": must be \"host:port\", "
+	  "\"[IPv6 address]:port\"",
+	  1 },
+	{ HEAD "metrics: {bindAddress: '[::1'}\n", "3:11: metrics.bindAddress", 1 },
+	{ HEAD "metrics: {bindAddress: '[a:b]:1'}\n", "3:11: metrics.bindAddress", 1 },
 	{ HEAD "metrics: {secureServing: 'true'}\n", "3:11: metrics.secureServing", 1 },
 	{ HEAD "clientConnection: {qps: -10, burst: -1}\n",
 	  "3:20: clientConnection.qps: Invalid value: -10: must be "

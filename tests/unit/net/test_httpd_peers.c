@@ -484,7 +484,10 @@ TEST(test_addresses)
 	conf.host = "";
 	conf.port = w.port;
 	assert_int_equal(httpd_start(&d, &conf, &err), -1);
-	assert_non_null(strstr(err.msg, "listen on"));
+	assert_non_null(strstr(err.msg, "listen on :"));
+	conf.host = "::1";
+	assert_int_equal(httpd_start(&d, &conf, &err), -1);
+	assert_non_null(strstr(err.msg, "listen on [::1]:"));
 	world_stop(&w);
 	world_start(&w, (struct httpd_conf){ .host = "localhost" });
 	fd = client_connect(w.port, NULL);

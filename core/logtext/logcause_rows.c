@@ -125,7 +125,11 @@
 	"/usr/local/cuda, out of LD_LIBRARY_PATH, so that PyTorch finds its own"
 #define XGBOOST_LEFT "another worker of XGBoost has failed: check the logs of the others"
 
-#define NCCL_FAILED  "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
+#define NO_HOME                                                                  \
+	"the process's user has no home directory: set HOME, for the caches of " \
+	"libraries, to a directory where it may write, such as /tmp, in env"
+
+#define NCCL_FAILED "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
 #define NCCL_LOST                                                                     \
 	"another rank has ended, or the network between them failed: check the logs " \
 	"of the others"
@@ -262,11 +266,13 @@ const struct log_cause log_causes[] = {
 	  "a file system has no space or no inodes left: check the "
 	  "volumes, /tmp and /dev/shm" },
 	{ AT("", "Disk quota exceeded"), 0, "a disk quota is used up" },
+	{ AT("Read-only file system: '", "/."), 0, NO_HOME },
 	{ AT("", "Read-only file system"), 0,
 	  "the path is read-only: write to a volume that is not" },
-	{ AT("Permission denied: '", "/."), 0,
-	  "the process's user has no home directory: set HOME, for the caches of "
-	  "libraries, to a directory where it may write, such as /tmp, in env" },
+	{ AT("", "No usable temporary directory found"), 0,
+	  "no directory for temporary files may be written: mount a volume at /tmp, as the "
+	  "root file system is read-only (readOnlyRootFilesystem) or full" },
+	{ AT("Permission denied: '", "/."), 0, NO_HOME },
 	{ AT("get", "pwuid(): uid not found"), 0,
 	  "the process's user has no name in the image: set USER and HOME in env, such as "
 	  "USER=train and HOME=/tmp" },
@@ -577,6 +583,10 @@ const struct log_cause log_causes[] = {
 	  "and their ports are open",
 	  LOG_PEER },
 	{ AT("peer process has unexpecte", "dly disconnected"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("", "RBAC: access denied"), 0,
+	  "a service mesh refuses the connection: allow it, or leave its proxy out of the "
+	  "job's pods, as by Istio's label sidecar.istio.io/inject: \"false\"",
+	  LOG_PEER },
 	{ AT("", "Connection closed by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Connection reset by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Broken pipe"), 0, PEER_LEFT, LOG_PEER },

@@ -14,7 +14,10 @@
 
 #define CREATION_FAILED "TrainJobResourcesCreationFailed"
 #define AWAITS_VOLCANO  "podgroup phase is Pending" /* releases before 1.9; why_gang() */
+#define PROVIDER        "provider "
 #define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+enum { MAX_MESSAGE = 4096 };
 
 /*
  * Adds a cause, and returns true, if a finalizer of the object is set. That of a foreground
@@ -285,6 +288,33 @@ static const struct refusal *refusal_of(const char *message)
 	return NULL;
 }
 
+/*
+ * OpenShift names each of its constraints, of which an account may use few: only what
+ * those object to. If it may use none: all, as they are.
+ */
+static const char *usable_constraints(struct why *w, const char *message)
+{
+	static const char unusable[] =
+		": Forbidden: not usable by user or serviceaccount";
+	char *text = str_slice(w->arena, message, strnlen(message, MAX_MESSAGE));
+	char *at, *end, *start;
+
+	while ((at = strstr(text, unusable))) {
+		end = at + strlen(unusable);
+		start = NULL;
+		for (char *p = text; (p = strstr(p, PROVIDER)) && p < at; p++)
+			start = p;
+		if (!start)
+			break;
+		if (start - text > 2 && start[-2] == ',')
+			start -= 2;
+		else if (str_starts(end, ", "))
+			end += 2;
+		memmove(start, end, strlen(end) + 1);
+	}
+	return strstr(text, PROVIDER) ? text : message;
+}
+
 /* "exceeded quota: q, ..." from `pods "x" is forbidden: exceeded quota: q, ...`. */
 static const char *refusal_text(struct why *w, const struct refusal *r,
 				const char *message)
@@ -292,9 +322,13 @@ static const char *refusal_text(struct why *w, const struct refusal *r,
 	const char *forbidden = strstr(message, "is forbidden: ");
 	const char *at = r ? strstr(message, r->in) : NULL;
 
+	const char *text = forbidden ? forbidden + strlen("is forbidden: ") : message;
+
 	if (at && str_eq(r->reason, "ResourceQuota"))
-		return why_quote(w, at);
-	return why_quote(w, forbidden ? forbidden + strlen("is forbidden: ") : message);
+		text = at;
+	if (at && str_eq(r->reason, "SecurityContextConstraints"))
+		text = usable_constraints(w, text);
+	return why_quote(w, text);
 }
 
 static void add_refusal(struct why *w, const char *what, const char *message,

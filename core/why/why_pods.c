@@ -71,9 +71,12 @@ static const char *lost_secrets(struct why *w, const cJSON *pod)
 static const char *pull_hint(struct why *w, const cJSON *pod, const char *message)
 {
 	static const char secrets[] = "; does the pod need imagePullSecrets?";
+	static const char registry[] = "; name its registry, too, as docker.io/ORG/NAME";
 	static const struct {
 		const char *words, *hint;
 	} hints[] = {
+		{ "short name mode is enforcing", registry }, /* CRI-O */
+		{ "short-name ", registry },
 		{ "toomanyrequests", "; the registry limits the pull rate" },
 		{ "too many requests", "; the registry limits the pull rate" },
 		{ "Too Many Requests", "; the registry limits the pull rate" },

@@ -209,6 +209,20 @@ TEST(test_start)
 			"serviceaccount]",
 			"no SecurityContextConstraints of OpenShift allow them to their "
 			"service account: unable to validate against any security"),
+		REFUSED("OpenShift, where one of its constraints may be used",
+			"unable to validate against any security context constraint: "
+			"[provider \"anyuid\": Forbidden: not usable by user or "
+			"serviceaccount, provider restricted-v2: "
+			".containers[0].runAsUser: Invalid value: 1000: must be in the "
+			"ranges: [1000740000, 1000749999], provider \"nonroot\": "
+			"Forbidden: not usable by user or serviceaccount, provider "
+			"\"privileged\": Forbidden: not usable by user or "
+			"serviceaccount]",
+			"no SecurityContextConstraints of OpenShift allow them to their "
+			"service account: unable to validate against any security context "
+			"constraint: [provider restricted-v2: .containers[0].runAsUser: "
+			"Invalid value: 1000: must be in the ranges: [1000740000, 1000749999]].\nMore: "
+			"kubectl get scc\n"),
 		REFUSED("the namespace is deleted",
 			"unable to create new content in namespace a because it is being "
 			"terminated",
@@ -652,6 +666,10 @@ TEST(test_pods)
 			   "Unable to retrieve some image pull secrets (regcred); attempting "
 			   "to pull the image may not succeed."),
 		     "; its imagePullSecrets do not exist: regcred.\n"),
+		PULL("CRI-O, and a name without its registry",
+		     "short name mode is enforcing, but image name i:1 returns ambiguous "
+		     "list",
+		     "", "; name its registry, too, as docker.io/ORG/NAME.\n"),
 		PULL("another processor", "no match for platform in manifest: not found",
 		     "", "; it is not for the processor of the node.\n"),
 		{ "a Secret",

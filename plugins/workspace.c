@@ -59,6 +59,7 @@ static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON 
 	container_set_args(c, args);
 	cJSON_Delete(args);
 	container_harden(c);
+	container_copy_user(c, node);
 	container_log_on_error(c);
 	container_copy_size(c, node);
 	container_mount(c, WORKSPACE_VOLUME, WORKSPACE_PATH, false);

@@ -12,7 +12,7 @@ const char *carry_image(const struct plugin_env *env)
 }
 
 static void add_init_container(const struct plugin_env *env, cJSON *pod_spec,
-			       const cJSON *size_of)
+			       const cJSON *beside)
 {
 	static const char *const words[] = { "runtime", "carry", "--to", CARRY_PATH };
 	cleanup_json cJSON *args = cJSON_CreateStringArray(words, 4);
@@ -21,8 +21,9 @@ static void add_init_container(const struct plugin_env *env, cJSON *pod_spec,
 
 	container_set_args(c, args);
 	container_harden(c);
+	container_copy_user(c, beside);
 	container_log_on_error(c);
-	container_copy_size(c, size_of);
+	container_copy_size(c, beside);
 	container_mount(c, CARRY_VOLUME, CARRY_PATH, false);
 	cJSON_AddItemToArray(pod_init_containers(pod_spec), c);
 	json_obj(volume, "emptyDir");

@@ -23,7 +23,8 @@ const char *carry_image(const struct plugin_env *env);
 
 /*
  * Mount the program in container `c` of the pods of `ps`. The first call for a pod adds
- * the volume and, after the runtime's own, the init container, with the size of `c`.
+ * the volume and, after the runtime's own, the init container, with the size and user of
+ * `c`.
  * ERR_INVALID: the runtime has a container or volume of that name.
  */
 MUST_CHECK int carry_into(const struct plugin_env *env, const struct pod_set *ps,

@@ -98,8 +98,9 @@ void container_move_workdir(cJSON *container, const char *from, const char *to);
 void container_drop_mount(cJSON *container, const char *volume);
 /*
  * For our container in a user's pod: only the rights that Pod Security's restricted
- * policy allows (the pod's user runs it), and the CPU and memory of another container, so
- * that neither the pod's QoS class nor its requests change.
+ * policy allows, the user of another container, without whose runAsNonRoot the policy may
+ * refuse the pod, and its CPU and memory, so that neither the pod's QoS class nor its
+ * requests change.
  */
 void container_harden(cJSON *container);
 void container_soften(cJSON *container); /* removes the securityContext */

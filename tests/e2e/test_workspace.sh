@@ -64,6 +64,13 @@ ours='{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}'
 check "a job of a namespace that is strict" eval \
 	'of_job "$(as_user 1234 ", containers: [{name: node, securityContext: $ours}]")" | in=strict submit strict'
 check "... runs, too" kc wait -n strict --for=condition=Complete trainjob/strict --timeout=600s
+of_container() { # what the namespace demands is said of the container alone, its user as well
+	echo "{runtimeRef: {kind: TrainingRuntime, name: sh}, trainer: {numNodes: 2, command: [./train.sh]}, runtimePatches: [
+		{manager: test.example/e2e, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {
+		containers: [{name: node, securityContext: {runAsUser: 1234, runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, ${ours#\{}}]}}}}}]}}}}]}"
+}
+check "... also where its container alone says what it may" eval 'of_job "$(of_container)" | in=strict submit alone --supervise'
+check "... which is no less strict, and the folder its user's" kc wait -n strict --for=condition=Complete trainjob/alone --timeout=600s
 
 # ---- by way of S3 --------------------------------------------------------------------------------
 serve_s3

@@ -1,5 +1,6 @@
 /* What a TrainJob with a workspace waits for; what is built is in tests/golden/own/workspace-*. */
 #include "tests/unit/plugins/build.h"
+#include "trainer/supervise_spec.h"
 #include "trainer/workspace_spec.h"
 
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -119,6 +120,31 @@ TEST(test_our_image)
 			    "registry.example/ours@sha256:1");
 	assert_string_equal(json_str(container(unnamed, "node", "workspace"), "image"),
 			    "kftrainer:" VERSION);
+}
+
+/* A strict namespace refuses a pod of which any container may run as root. */
+TEST(test_the_user_of_the_container)
+{
+	static const char *const ours[] = { "workspace", "kftrainer" };
+	const struct workspace w = { .digest = DIGEST };
+	cleanup_json cJSON *rt = runtime(RUNTIME(
+		"torch: {}", "securityContext: {runAsUser: 7, runAsNonRoot: true, "
+			     "privileged: true, capabilities: {add: [NET_ADMIN]}}"));
+	cleanup_json cJSON *tj = job("{trainer: {command: [a]}}");
+	cleanup_json cJSON *objects = NULL;
+	struct error err = { 0 };
+
+	workspace_annotate(tj, &w);
+	meta_set_annotation(tj, SUPERVISE_ANNOTATION, "true");
+	objects = build_with(&offline, tj, rt, &err);
+	if (!objects)
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < N_ELEMENTS(ours); i++)
+		assert_doc(
+			json_get(container(objects, "node", ours[i]), "securityContext"),
+			"{allowPrivilegeEscalation: false, capabilities: {drop: "
+			"[ALL]}, seccompProfile: {type: RuntimeDefault}, runAsUser: "
+			"7, runAsNonRoot: true}");
 }
 
 TEST(test_a_container_of_that_name)

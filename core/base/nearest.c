@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MAX_WORD = 64, EDIT = 2, CASE_ONLY = 1 };
+#include "base/str.h"
+
+enum { MAX_WORD = 64, EDIT = 2, CASE_ONLY = 1, MIN_PART = 3 };
 
 static int min_of(int a, int b)
 {
@@ -46,15 +48,41 @@ static int distance(const char *a, const char *b)
 	return row[(i - 1) % 3][n];
 }
 
+/* Is `other` the whole of what `word` begins, or of what a '-' or '_' of `word` precedes? */
+static bool is_part(const char *word, const char *other)
+{
+	size_t len = strlen(word), n = strlen(other);
+	char before;
+
+	if (n > len)
+		return len >= MIN_PART && str_starts(other, word);
+	if (n == len || n < MIN_PART || strcmp(word + len - n, other) != 0)
+		return false;
+	before = word[len - n - 1];
+	return before == '-' || before == '_';
+}
+
+/* The shortest, as its name says the least that was not written. */
+static const char *with_part(const char *word, const char *const *words)
+{
+	const char *found = NULL;
+
+	for (; *words; words++)
+		if (is_part(word, *words) && (!found || strlen(*words) < strlen(found)))
+			found = *words;
+	return found;
+}
+
 const char *nearest_word(const char *word, const char *const *words)
 {
+	const char *const *first = words;
 	size_t len = strlen(word);
 	const char *nearest = NULL;
 	int best;
 
 	if (!len || len >= MAX_WORD)
 		return NULL;
-	best = EDIT * (1 + (int)len / 4) + 1;
+	best = EDIT * (len < 5 ? 1 : 1 + (int)len / 4) + 1;
 	for (; *words; words++) {
 		int d;
 
@@ -66,7 +94,7 @@ const char *nearest_word(const char *word, const char *const *words)
 			nearest = *words;
 		}
 	}
-	return nearest;
+	return nearest ? nearest : with_part(word, first);
 }
 
 const char *nearest_did_you_mean(struct arena *arena, const char *near)

@@ -8,8 +8,10 @@
 
 /*
  * The nearest of the words (Damerau-Levenshtein; swapped adjacent letters count as one
- * edit, case as little), or NULL if none is near enough: about one edit in three letters.
- * `words` ends with NULL; the first of equally near ones.
+ * edit, case as little): about one edit in three letters, one in up to four. If none is so
+ * near, the shortest that `word` begins ("file": filename) or ends with after a '-' or '_'
+ * ("num_nodes": nodes), of three letters or more; else NULL. `words` ends with NULL; the
+ * first of equally near ones.
  */
 const char *nearest_word(const char *word, const char *const *words);
 

@@ -117,6 +117,21 @@ TEST(test_messages)
 		{ "x --xyzzy=1", "unknown option '--xyzzy'" },
 		{ "x -q", "unknown option '-q'" },
 		{ "x -vq", "unknown option '-q'" },
+		{ "x --num-nodes 2",
+		  "unknown option '--num-nodes'; did you mean '--nodes'?" },
+		{ "x a.py --lr 1",
+		  "unknown option '--lr'; a command's own options go after '--'" },
+		{ "x a.py --out b", "unknown option '--out'; did you mean '--output'? "
+				    "a command's own options go after '--'" },
+		{ "x ls -l",
+		  "unknown option '-l'; a command's own options go after '--'" },
+		{ "x -nodes 2", "unknown option '-nodes'; did you mean '--nodes'?" },
+		{ "x -nodes=2", "unknown option '-nodes'; did you mean '--nodes'?" },
+		{ "x \xe2\x80\x94nodes 2",
+		  "'\xe2\x80\x94nodes' does not begin with '-', but "
+		  "with another dash: type it anew" },
+		{ "x \xe2\x80\x93n a", "'\xe2\x80\x93n' does not begin with '-', but "
+				       "with another dash: type it anew" },
 		{ "x --nodes", "--nodes needs a value (N)" },
 		{ "x -n", "-n needs a value (NS)" },
 		{ "x --verbose=1", "--verbose takes no value" },
@@ -175,6 +190,12 @@ TEST(test_nearest_word)
 		{ "x", NULL },
 		{ "", NULL },
 		{ "replicas", NULL },
+		{ "urge", NULL },
+		{ "com", "command" },
+		{ "co", NULL },
+		{ "job_image", "image" },
+		{ "job-args", "args" },
+		{ "jobargs", NULL },
 	};
 	char too_long[200];
 

@@ -70,8 +70,11 @@ static int read_key(struct arena *arena, const char **ret, const struct yaml_nod
 	cleanup_json cJSON *value = NULL;
 
 	if (key->kind != YAML_SCALAR)
-		return yaml_fail(node, err, ERR_FORMAT, "a key may not be a %s",
-				 key->kind == YAML_MAPPING ? "mapping" : "list");
+		return yaml_fail(node, err, ERR_FORMAT, "a key may not be a %s%s",
+				 key->kind == YAML_MAPPING ? "mapping" : "list",
+				 key->kind == YAML_MAPPING
+					 ? ": render a template with '{{' first"
+					 : "");
 	if (yaml_scalar(&value, key, err))
 		return -1;
 	if (cJSON_IsNull(value))

@@ -111,17 +111,38 @@ static size_t byte_of_mark(const struct composer *c, size_t characters)
 	return c->len;
 }
 
+/* Problems of which libyaml often names the line after the one that is wrong. */
+static bool misleads(const char *problem)
+{
+	static const char *const list[] = {
+		"mapping values are not allowed in this context",
+		"could not find expected ':'", "did not find expected key",
+		"did not find expected ',' or '}'", NULL
+	};
+
+	return problem && str_in(problem, list);
+}
+
 static int parser_error(const struct composer *c)
 {
 	const yaml_parser_t *p = &c->parser;
 	bool in_bytes = p->error == YAML_READER_ERROR;
 	size_t byte =
 		in_bytes ? p->problem_offset : byte_of_mark(c, p->problem_mark.index);
-	yaml_mark_t at = p->problem_mark;
+	bool in_key = str_eq(p->problem, "could not find expected ':'");
+	yaml_mark_t at = in_key ? p->context_mark : p->problem_mark;
+	const char *say = NULL;
 	char context[80] = "";
 
+	if (misleads(p->problem))
+		say = yaml_cause(c->arena, c->data, c->len, &byte);
+	if (say) {
+		at = mark_of_byte(c, byte);
+		return error_set(c->err, ERR_FORMAT, "%zu:%zu: %s",
+				 c->lines + at.line + 1, at.column + 1, say);
+	}
 	/* At the end of the text libyaml adds a line that is not there. */
-	if (in_bytes || byte >= c->len)
+	if (in_bytes || (byte >= c->len && !in_key))
 		at = mark_of_byte(c, byte);
 	if (p->context && p->context_mark.line < at.line)
 		snprintf(context, sizeof(context), " (in what began at %zu:%zu)",

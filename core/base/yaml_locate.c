@@ -8,6 +8,8 @@
 #include "base/yaml.h"
 #include "base/yaml_node.h"
 
+enum { MAX_DOTS = 16 }; /* of a key that is found */
+
 /* One step of a path: a key, or an index into a list. */
 struct step {
 	const char *key;
@@ -31,6 +33,17 @@ static struct step next_step(const char **path)
 	s.len = strcspn(p, ".[");
 	*path = p + s.len;
 	return s;
+}
+
+/* A key may have dots, such as nvidia.com/gpu: take the step up to the next one. */
+static bool longer_key(const char **path, struct step *s)
+{
+	if (s->in_brackets || **path != '.')
+		return false;
+	s->len = (size_t)(*path + 1 - s->key);
+	s->len += strcspn(*path + 1, ".[");
+	*path = s->key + s->len;
+	return true;
 }
 
 /*
@@ -212,8 +225,13 @@ bool yaml_locate(struct yaml_places *places, int doc, const char *path, int *ret
 		return false;
 	for (size_t depth = 0; *path && depth < YAML_MAX_DEPTH; depth++) {
 		struct step s = next_step(&path);
+		struct finger *f = &places->fingers[depth];
+		bool found = follow(f, &s, &at, &node);
 
-		if (!follow(&places->fingers[depth], &s, &at, &node))
+		for (int dots = 0; !found && dots < MAX_DOTS && longer_key(&path, &s);
+		     dots++)
+			found = follow(f, &s, &at, &node);
+		if (!found)
 			break;
 	}
 	*ret_line = at->line;

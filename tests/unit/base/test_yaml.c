@@ -221,8 +221,8 @@ TEST(test_messages)
 		{ "- a\nb: c\n",
 		  "ERROR: 2:1: expected '- ' here: check the indentation of "
 		  "this list (in what began at 1:1)" },
-		{ "a: 1\nb\n", "ERROR: 3:1: this line has no ':' after its key (in what "
-			       "began at 2:1)" },
+		{ "a: 1\nb\n", "ERROR: 2:1: this line has no ':' after its key" },
+		{ "a: 1\nb\nc: 2\n", "ERROR: 2:1: this line has no ':' after its key" },
 		{ "a: [1, 2\n", "ERROR: 2:1: ',' or ']' expected in the list (in what "
 				"began at 1:4)" },
 		{ "a: [1, 2", "ERROR: 1:9: ',' or ']' expected in the list" },
@@ -246,6 +246,51 @@ TEST(test_messages)
 		{ "a: \x01\n", "ERROR: 1:4: control characters are not allowed" },
 		{ "a: \xff\n", "ERROR: 1:4: invalid leading UTF-8 octet" },
 		{ "\xc3\xa9: x\ny: \xc3(\n", "ERROR: 2:5: invalid trailing UTF-8 octet" },
+	};
+
+	check_rows(rows, N_ELEMENTS(rows));
+}
+
+/* libyaml names the line after the one that is wrong, or one that is right. */
+TEST(test_causes)
+{
+	static const char *const rows[][2] = {
+		{ "a:\n  b:2\n  c: 3\n", "ERROR: 2:4: write a space after this ':'" },
+		{ "a:\n  b: 3\n  c:2\n", "ERROR: 3:4: write a space after this ':'" },
+		{ "a:\n  b:2\n\n  # d: e\n  c: 3\n",
+		  "ERROR: 2:4: write a space after this ':'" },
+		{ "a:\r\n  b:2\r\n  c: 3\r\n",
+		  "ERROR: 2:4: write a space after this ':'" },
+		{ "a:\n- b:2\n  c: 3\n", "ERROR: 2:4: write a space after this ':'" },
+		{ "a:1\nb: 2", "ERROR: 1:2: write a space after this ':'" },
+		{ "a:\n-b\n- c\n", "ERROR: 2:1: write a space after this '-'" },
+		{ "a:\n\xc2\xa0 b: 1\n  c: 1\n",
+		  "ERROR: 2:1: this is a no-break space (U+00A0): type a space in its "
+		  "place" },
+		{ "a:\n  b:\xc2\xa0"
+		  "1\n  c: 1\n",
+		  "ERROR: 2:5: this is a no-break space (U+00A0): type a space in its "
+		  "place" },
+		{ "\xc3\xa9:\n  b\xef\xbc\x9a"
+		  "1\n  c: 1\n",
+		  "ERROR: 2:4: this is a wide colon (U+FF1A): type ': ' in its place" },
+		{ "a:\n  b:\xe3\x80\x80"
+		  "1\n  c: 1\n",
+		  "ERROR: 2:5: this is a wide space (U+3000): type a space in its place" },
+		{ "a:\n  b:\xe2\x80\x8b"
+		  "1\n  c: 1\n",
+		  "ERROR: 2:5: a space of no width (U+200B) is here: remove it" },
+		{ "{\n  // b\n  \"c\": 1\n}\n",
+		  "ERROR: 2:3: this is no comment in YAML or JSON: remove it" },
+		/* not a cause: a URL, text in quotes, a comment, what YAML allows */
+		{ "a:\n  http://b\n  c: 1\n",
+		  "ERROR: 3:4: ':' is not expected here: check the indentation of this "
+		  "line and the one before, or put the text in quotes" },
+		{ "a: 'b\xc2\xa0' # \xc2\xa0\n  c: 1\n",
+		  "ERROR: 2:3: expected a key here: check the indentation, or put the "
+		  "text before in quotes (in what began at 1:1)" },
+		{ "a: {b:1, c: 2}\n", "[{\"a\":{\"b:1\":null,\"c\":2}}]" },
+		{ "\xc2\xa0: b:1\n", "[{\"\xc2\xa0\":\"b:1\"}]" },
 	};
 
 	check_rows(rows, N_ELEMENTS(rows));
@@ -503,6 +548,8 @@ TEST(test_locate)
 		{ 0, "spec.trainer.env[7].name", 9, 5 },
 		{ 0, "spec.trainer.numNodes", 5, 3 },
 		{ 0, "spec.labels[a.b/c]", 12, 12 },
+		{ 0, "spec.labels.a.b/c", 12, 12 },
+		{ 0, "spec.labels.a.b/d", 12, 3 },
 		{ 0, "spec.nothing", 6, 1 },
 		{ 0, "nothing", 4, 1 },
 		{ 0, "spec[", 6, 1 },

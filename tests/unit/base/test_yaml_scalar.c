@@ -250,7 +250,8 @@ TEST(test_what_json_cannot_hold)
 		{ "{~: x}", "1:2: a key is missing (null); put it in quotes if it is "
 			    "meant as text" },
 		{ "{? [a] : b}", "1:4: a key may not be a list" },
-		{ "{? {a: b} : c}", "1:4: a key may not be a mapping" },
+		{ "{? {a: b} : c}",
+		  "1:4: a key may not be a mapping: render a template with '{{' first" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {

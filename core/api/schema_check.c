@@ -122,22 +122,58 @@ static const char *list_advice(struct arena *arena, const char *text)
 					    : (const char *)list.data);
 }
 
+/* List all known fields if they are few. */
+static const char *field_names(struct arena *arena, const struct node *node)
+{
+	cleanup_buf struct buf text = { .max = 200 };
+
+	for (size_t i = 0; i < node->n_props; i++)
+		buf_printf(&text, "%s%s", i ? ", " : "the fields are ",
+			   node->props[i].name);
+	return text.overflowed || !text.data ? ""
+					     : arena_strdup(arena, (char *)text.data);
+}
+
+/* A mapping is missing: the fields that it has, or what made a text of "name:value". */
+static const char *object_advice(struct arena *arena, const struct node *node,
+				 const char *text)
+{
+	const char *fields = field_names(arena, node);
+	size_t key = strcspn(text, ": ");
+
+	if (key && text[key] == ':' && text[key + 1] && !strchr(" /", text[key + 1]))
+		return "; write a space after the ':'";
+	return *fields ? arena_printf(arena, "; %s", fields) : "";
+}
+
+/* For a text where another type is wanted. */
+static const char *text_advice(struct arena *arena, const struct node *node,
+			       const char *text)
+{
+	bool digits = *text && !text[strspn(text, "0123456789")];
+	const char *instead = json_str(node->instead, text);
+
+	if (node->type == NODE_ARRAY && node->each && node->each->type == NODE_STRING)
+		return list_advice(arena, text);
+	if (node->type == NODE_OBJECT)
+		return object_advice(arena, node, text);
+	if (node->type == NODE_INTEGER && digits)
+		return "; write it without quotes";
+	return instead ? arena_printf(arena, "; %s", instead) : "";
+}
+
 /* YAML guesses the type of unquoted text. */
 static const char *advice(struct arena *arena, const struct node *node,
 			  const cJSON *value)
 {
-	if (node->type == NODE_ARRAY && node->each && node->each->type == NODE_STRING &&
-	    cJSON_IsString(value))
-		return list_advice(arena, value->valuestring);
+	if (cJSON_IsString(value))
+		return text_advice(arena, node, value->valuestring);
 	if (node->type == NODE_STRING && (cJSON_IsNumber(value) || cJSON_IsBool(value)))
 		return "; write it in quotes";
-	if (node->type == NODE_INTEGER && cJSON_IsString(value) &&
-	    value->valuestring[0] &&
-	    value->valuestring[strspn(value->valuestring, "0123456789")] == '\0')
-		return "; write it without quotes";
-	if (cJSON_IsString(value) && json_str(node->instead, value->valuestring))
-		return arena_printf(arena, "; %s",
-				    json_str(node->instead, value->valuestring));
+	if (node->type == NODE_INT_OR_STRING && cJSON_IsNumber(value))
+		return "; write it in quotes";
+	if (node->type == NODE_ARRAY && cJSON_IsObject(value))
+		return "; begin each item with '- '";
 	return "";
 }
 
@@ -358,18 +394,6 @@ static void check_array(struct check *c, const struct at *at, const struct node 
 		too_many(c, at, n, node->max_size);
 	if (node->list != LIST_ATOMIC)
 		check_unique(c, at, node, array);
-}
-
-/* List all known fields if they are few. */
-static const char *field_names(struct arena *arena, const struct node *node)
-{
-	cleanup_buf struct buf text = { .max = 200 };
-
-	for (size_t i = 0; i < node->n_props; i++)
-		buf_printf(&text, "%s%s", i ? ", " : "the fields are ",
-			   node->props[i].name);
-	return text.overflowed || !text.data ? ""
-					     : arena_strdup(arena, (char *)text.data);
 }
 
 /* The advice of `instead` for a field of this value. */

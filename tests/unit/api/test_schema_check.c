@@ -108,6 +108,31 @@ static const struct row {
 	  "spec.trainer.command: Invalid value: \"string\": spec.trainer.command in "
 	  "body must be of type array: \"string\"; write it as a list: "
 	  "[\"sh\",\"-c\",\"a > \\\"b c\\\"\"]\n" },
+	{ "a text for a mapping: its fields", "TrainJob",
+	  "spec: {runtimeRef: torch-distributed}",
+	  "spec.runtimeRef: Invalid value: \"string\": spec.runtimeRef in body must be of "
+	  "type object: \"string\"; the fields are name, kind, apiGroup\n" },
+	{ "... a variable", "TrainJob", TJ "trainer: {env: [A=b]}}",
+	  "spec.trainer.env[0]: Invalid value: \"string\": spec.trainer.env[0] in body must "
+	  "be of type object: \"string\"; the fields are name, value, valueFrom\n" },
+	{ "a mapping for a list of them", "TrainJob", TJ "trainer: {env: {A: b}}}",
+	  "spec.trainer.env: Invalid value: \"object\": spec.trainer.env in body must be of "
+	  "type array: \"object\"; begin each item with '- '\n" },
+	{ "... which has no space after its colon", "TrainJob",
+	  TJ "trainer: 'numNodes:2'}",
+	  "spec.trainer: Invalid value: \"string\": spec.trainer in body must be of type "
+	  "object: \"string\"; write a space after the ':'\n" },
+	{ "a quantity with a point", "TrainJob",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 0.5}}}}",
+	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"number\": "
+	  "spec.trainer.resourcesPerNode.limits.cpu in body must be of type "
+	  "integer,string: \"number\"; write it in quotes\n" },
+	{ "resources without limits", "TrainJob",
+	  TJ "trainer: {resourcesPerNode: {cpu: 2}, gpus: 1, cmd: [a]}}",
+	  "spec.trainer.resourcesPerNode.cpu: Unknown field: use limits.cpu\n"
+	  "spec.trainer.gpus: Unknown field: use resourcesPerNode.limits with "
+	  "nvidia.com/gpu\n"
+	  "spec.trainer.cmd: Unknown field: use command\n" },
 	{ "one variable without a name", "TrainJob", TJ "trainer: {env: [{value: x}]}}",
 	  "spec.trainer.env[0].name: Required value\n" },
 	{ "variables without names are not duplicates", "TrainJob",
@@ -161,7 +186,7 @@ static const struct row {
 	  "be a quantity, such as 500m, 2 or 16Gi\n"
 	  "spec.trainer.resourcesPerNode.limits.b: Invalid value: \"number\": "
 	  "spec.trainer.resourcesPerNode.limits.b in body must be of type "
-	  "integer,string: \"number\"\n"
+	  "integer,string: \"number\"; write it in quotes\n"
 	  "spec.trainer.resourcesPerNode.limits.d: Invalid value: \"boolean\": "
 	  "spec.trainer.resourcesPerNode.limits.d in body must be of type "
 	  "integer,string: \"boolean\"\n" },

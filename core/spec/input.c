@@ -239,6 +239,22 @@ static void refuse_v1(struct doc *doc)
 				: "-");
 }
 
+/* Files that people have for other tools, by a field of theirs. */
+static const char *other_file(const cJSON *obj)
+{
+	static const char *const rows[][2] = {
+		{ "nbformat", "this is a notebook: make a script of it, such as with "
+			      "'jupyter nbconvert --to script'" },
+		{ "services", "this is a file for Docker Compose: a command goes "
+			      "after '--', its image into --image" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (json_get(obj, rows[i][0]))
+			return rows[i][1];
+	return "every document needs an apiVersion and a kind";
+}
+
 bool doc_is_known(struct doc *doc, const struct schema *schema)
 {
 	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
@@ -259,7 +275,7 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 				"a command or script goes after '--'");
 	else if (!kind || !version)
 		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
-				NULL, "every document needs an apiVersion and a kind");
+				NULL, "%s", other_file(doc->obj));
 	else if (near && str_eq(near, kind))
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
 				json_get(doc->obj, "apiVersion"),

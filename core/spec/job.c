@@ -8,9 +8,11 @@
 #include <sys/random.h>
 
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "plugins/plugins.h"
@@ -31,6 +33,8 @@
 #include "trainer/workspace_spec.h"
 
 #define DEFAULT_NAMESPACE "default"
+
+enum { MAX_KINDS = 4 }; /* named in an error */
 
 /*
  * The API server appends five random characters to metadata.generateName. A dry run
@@ -157,9 +161,13 @@ static void report_warnings(const struct doc *doc, const cJSON *warnings,
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
 
-	json_each(w, warnings)
-		reporter_line(to, "warning: %s%s", doc_place(&arena, doc, ""),
+	json_each(w, warnings) {
+		const char *path =
+			str_slice(&arena, w->valuestring, strcspn(w->valuestring, ":"));
+
+		reporter_line(to, "warning: %s%s", doc_place(&arena, doc, path),
 			      w->valuestring);
+	}
 }
 
 static const struct plugin_env env = { .keys = &keys_placeholder };
@@ -226,10 +234,27 @@ static int check_namespace(const struct doc *doc, const struct job_opts *opts,
 			 doc_place(&arena, doc, "metadata.namespace"), ns, opts->ns);
 }
 
+/* The second of a name would fail in a cluster when the first is stored. */
+static void refuse_again(struct map *seen, struct doc *doc)
+{
+	const cJSON *name = json_get(doc->obj, "metadata", "name");
+	const char *ns = meta_namespace(doc->obj);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!cJSON_IsString(name))
+		return; /* of generateName, or refused by the schema */
+	if (map_put(seen, arena_printf(&arena, "%s/%s", ns ? ns : "", name->valuestring),
+		    doc))
+		field_error_add(&doc->errs, FIELD_DUPLICATE, "metadata.name", name,
+				"another TrainJob has this name");
+}
+
 /* Check all documents against the schema; ignore TrainJobs of --runtime-file. */
 static int check_docs(struct job_set *set, const struct job_opts *opts,
 		      enum job_names names, struct error *err)
 {
+	cleanup_map struct map seen = { 0 };
+
 	for (size_t i = 0; i < set->input.n; i++) {
 		struct doc *doc = &set->input.docs[i];
 		bool job = doc_is(doc, TRAINJOB_KIND);
@@ -238,6 +263,8 @@ static int check_docs(struct job_set *set, const struct job_opts *opts,
 			return -1;
 		if (!doc_is_known(doc, set->schema) || (job && i >= set->own))
 			continue;
+		if (job)
+			refuse_again(&seen, doc);
 		if (job)
 			override_job(set, doc, opts, names);
 		if (job && job_add_args(doc->obj, &set->input, opts, err))
@@ -399,6 +426,26 @@ static int check_pairs(const char *option, const struct opt_strs *pairs,
 	return 0;
 }
 
+static int check_amounts(const struct job_opts *opts, struct error *err)
+{
+	const struct {
+		const char *option, *text;
+	} list[] = {
+		{ "--cpu", opts->cpu },
+		{ "--memory", opts->memory },
+		{ "--gpu", opts->gpu },
+	};
+	struct quantity q;
+
+	for (size_t i = 0; i < N_ELEMENTS(list); i++)
+		if (list[i].text && quantity_parse(&q, list[i].text, IGNORED))
+			return error_set(err, ERR_USAGE,
+					 "%s: '%.100s' is not a quantity, such as 500m, "
+					 "2 or 16Gi",
+					 list[i].option, list[i].text);
+	return 0;
+}
+
 /* Read the documents, and check options without the schema. */
 static int begin(struct job_set *set, const struct job_opts *opts,
 		 const struct reporter *to, struct error *err)
@@ -406,8 +453,8 @@ static int begin(struct job_set *set, const struct job_opts *opts,
 	set->code_dir = opts->code_dir;
 	if (check_pairs("--label", &opts->labels, err) ||
 	    check_pairs("--annotation", &opts->annotations, err) ||
-	    job_env_read(&set->env, opts, to, err) || input_schema(&set->schema, err) ||
-	    read_all(set, opts, to, err))
+	    check_amounts(opts, err) || job_env_read(&set->env, opts, to, err) ||
+	    input_schema(&set->schema, err) || read_all(set, opts, to, err))
 		return -1;
 	if (opts->name && opts->generate_name)
 		return error_set(err, ERR_USAGE,
@@ -435,12 +482,21 @@ const char *job_opts_files(struct arena *arena, const struct job_opts *opts)
 				      rest);
 }
 
-static int no_job(const struct job_opts *opts, struct error *err)
+static int no_job(const struct job_set *set, const struct job_opts *opts,
+		  struct error *err)
 {
+	const char *kinds[MAX_KINDS + 1] = { 0 }, *kind;
 	cleanup_arena struct arena arena = { 0 };
+	size_t n = 0;
 
-	return error_set(err, ERR_INVALID, "%s: contains no TrainJob",
-			 job_opts_files(&arena, opts));
+	for (size_t i = 0; i < set->input.n && n < MAX_KINDS; i++) {
+		kind = meta_kind(set->input.docs[i].obj);
+		if (kind && !str_in(kind, kinds))
+			kinds[n++] = kind;
+	}
+	return error_set(err, ERR_INVALID, "%s: contains no TrainJob%s%s",
+			 job_opts_files(&arena, opts), n ? ", but " : "",
+			 str_join(&arena, kinds, ", "));
 }
 
 /* Move stringData into data, as an API server does. */
@@ -513,7 +569,7 @@ int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_name
 	int code = load(ret, opts, names, to, err);
 
 	if (!code && !ret->n)
-		return no_job(opts, err);
+		return no_job(ret, opts, err);
 	if (!code)
 		job_warn_ignored(ret, to);
 	return code;
@@ -524,7 +580,7 @@ int job_set_read(struct job_set *ret, const struct job_opts *opts,
 {
 	if (begin(ret, opts, to, err) || check_docs(ret, opts, NAMES_LATER, err))
 		return -1;
-	return count_jobs(ret) ? 0 : no_job(opts, err);
+	return count_jobs(ret) ? 0 : no_job(ret, opts, err);
 }
 
 int job_set_check(struct job_set *ret, const struct job_opts *opts,

@@ -69,7 +69,15 @@ for kind in v1/PyTorchJob v1/TFJob v1/XGBoostJob v1/PaddleJob v1/JAXJob v1/MPIJo
 done
 check "... the last one's operator" refuses 'it belongs to MPI Operator; convert it' "${submit[@]}" "$in"
 echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
-check "no TrainJob in it" refuses 'contains no TrainJob' "${submit[@]}" "$in"
+check "no TrainJob in it" refuses 'contains no TrainJob, but ConfigMap$' "${submit[@]}" "$in"
+for i in 1 2; do spec </dev/null; cat "$in"; echo ---; done >"$in.two"; mv "$in.two" "$in"
+check "two TrainJobs of one name" refuses 'in:12:3: metadata.name: Duplicate value: "tiny": another TrainJob has this name$' "${submit[@]}" "$in"
+sed -i 's/ name: tiny/ generateName: tiny/' "$in"
+check "... whose names are generated" says 0 'name: tinyxxxxx$' "${submit[@]}" "$in"
+echo '{"cells": [], "metadata": {}, "nbformat": 4}' >"$in"
+check "a notebook" refuses 'in:1:1: kind: Required value: this is a notebook' "${submit[@]}" "$in"
+printf 'services:\n  train: {image: a}\n' >"$in"
+check "a Compose file" refuses 'in:1:1: kind: Required value: this is a file for Docker Compose' "${submit[@]}" "$in"
 
 rows() { # lines of "SPEC | REGEX"
 	while IFS='|' read -r yaml like; do

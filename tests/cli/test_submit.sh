@@ -136,7 +136,7 @@ check "no file: resources and image" field \
 check "no file: a command's --help is its own" field 'node["command"]' "['python3', '--help']" \
 	submit --dry-run --runtime torch-distributed -- python3 --help
 check "a variable that is not set" refuses "--env A: not set in the environment" submit --dry-run --runtime torch-distributed -e A -- true
-check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run --runtime torch-distributed --cpu 1x -- true
+check "a bad quantity" says 2 "--cpu: '1x' is not a quantity, such as 500m, 2 or 16Gi" submit --dry-run --runtime torch-distributed --cpu 1x -- true
 check "options of both forms" refuses "--runtime cannot be combined with a file" submit --dry-run "$dir/job.yaml" --runtime x
 check "neither form" refuses 'specify a file or --runtime' submit --dry-run
 check "a command without a runtime" refuses 'requires --runtime NAME, such as torch-distributed' submit --dry-run -- true

@@ -26,7 +26,7 @@ struct check {
 	struct field_errors *errs;
 	cJSON *warnings;
 	const cJSON *tj;
-	const struct pod_set *ps;
+	const struct pod_set *ps;  /* NULL: of the TrainJob's own fields */
 	struct json_index volumes; /* of the pod */
 	struct json_index claims;  /* volumeClaimPolicies: JobSet adds their volumes */
 	struct json_index names;   /* of init containers */
@@ -140,31 +140,54 @@ static void refuse_amount(struct check *c, const struct amount *a, const char *w
 		     MEMBER(MEMBER(MEMBER(a->at, "resources"), a->list), name), why);
 }
 
-/* An API server accepts it, and warns; so it does of 1.1Gi, which does no harm. */
+static void warn(struct check *c, const struct place *at, const char *what)
+{
+	struct arena *arena = &c->errs->arena;
+	const char *of = c->ps ? arena_printf(arena, POD_RULE "%s: ", c->ps->name) : "";
+
+	cJSON_AddItemToArray(c->warnings,
+			     cJSON_CreateString(arena_printf(arena, "%s%s: %s", of,
+							     path_of(c, at), what)));
+}
+
+/*
+ * An API server accepts it; it warns of fractions, so also of 1.1Gi, which does no harm.
+ * Container runtimes start nothing with so little memory.
+ */
 static void warn_of_bytes(struct check *c, const struct amount *a)
 {
+	const char *why = a->q.nano % NANO ? "is no whole number of bytes"
+					   : "is a number of bytes, too few to start";
+	const struct place *list = MEMBER(MEMBER(a->at, "resources"), a->list);
 	char text[QUANTITY_TEXT_SIZE];
 
-	cJSON_AddItemToArray(
-		c->warnings,
-		cJSON_CreateString(arena_printf(
-			&c->errs->arena,
-			POD_RULE
-			"%s: %s.resources.%s.memory: %s is no whole number of bytes: "
-			"the suffix for megabytes is M or Mi",
-			c->ps->name, path_of(c, a->at), a->list,
-			quantity_text(&a->q, text))));
+	warn(c, MEMBER(list, "memory"),
+	     arena_printf(&c->errs->arena, "%s %s: the suffix for megabytes is M or Mi",
+			  quantity_text(&a->q, text), why));
+}
+
+static bool is_standard(const char *name)
+{
+	static const char *const names[] = { "cpu", "memory", "ephemeral-storage", NULL };
+
+	return strchr(name, '/') || str_in(name, names) || str_starts(name, "hugepages-");
 }
 
 static void check_amount(struct check *c, const struct amount *a)
 {
 	const char *name = a->node->string;
 
-	if (a->q.nano < 0)
+	if (!is_standard(name))
+		refuse_amount(c, a,
+			      "is no resource: use cpu, memory, ephemeral-storage, "
+			      "hugepages-SIZE, or a name with a domain, such as "
+			      "nvidia.com/gpu");
+	else if (a->q.nano < 0)
 		refuse_amount(c, a, "must be greater than or equal to 0");
 	else if (!is_native(name) && a->q.nano % NANO)
 		refuse_amount(c, a, "must be an integer: devices are not divided");
-	else if (str_eq(name, "memory") && a->q.nano % NANO && a->q.nano / NANO < 1 << 20)
+	else if (str_eq(name, "memory") && a->q.nano && a->q.nano / NANO < 1 << 20 &&
+		 (a->q.nano % NANO || str_eq(a->list, "limits")))
 		warn_of_bytes(c, a);
 }
 
@@ -326,6 +349,85 @@ static void check_each(struct check *c, const struct place *at, const cJSON *of,
 	}
 }
 
+/* Pasted from a page: for a shell, and for YAML, these are letters. */
+static void warn_of_quotes(struct check *c, const struct place *at,
+			   const cJSON *container, const char *member)
+{
+	static const char *const quotes[] = { "\xe2\x80\x98", "\xe2\x80\x99",
+					      "\xe2\x80\x9c", "\xe2\x80\x9d" };
+	struct place word = { at, member, 0 };
+	const cJSON *node;
+
+	json_each(node, json_at(container, JSON_PATH(member))) {
+		for (size_t i = 0; i < N_ELEMENTS(quotes); i++)
+			if (cJSON_IsString(node) &&
+			    str_starts(node->valuestring, quotes[i]))
+				warn(c, &word,
+				     arena_printf(
+					     &c->errs->arena,
+					     "%.100s begins with a curly quote, which "
+					     "quotes nothing: use \" or '",
+					     node->valuestring));
+		word.element++;
+	}
+}
+
+/* A program of that name: "python train.py" is none. */
+static void warn_of_command(struct check *c, const struct place *at,
+			    const cJSON *container)
+{
+	const cJSON *first = json_at(container, JSON_PATH("command"));
+	const struct place word = { at, "command", 0 };
+	const char *name;
+
+	first = cJSON_IsArray(first) ? first->child : NULL;
+	name = cJSON_GetStringValue(first);
+	if (name && *name != '/' && strchr(name, ' '))
+		warn(c, &word,
+		     arena_printf(&c->errs->arena,
+				  "\"%.200s\" is one word, the name of a program: make "
+				  "each word an item of the list",
+				  name));
+}
+
+/* Why no container runtime takes it as an image, as distribution/reference reads it. */
+static const char *image_invalid(const char *image)
+{
+	const char *first = strchr(image, '/'), *last = strrchr(image, '/');
+	const char *path = first ? first + 1 : image, *tag = last ? last : image;
+
+	if (strstr(image, "://"))
+		return "has a scheme";
+	if (image[strcspn(image, " \t\r\n")])
+		return "has a space";
+	for (; *path && *path != '@' && (*path != ':' || path < tag); path++)
+		if (isupper((unsigned char)*path))
+			return "has a capital before its tag";
+	return NULL;
+}
+
+/* An API server accepts any; the kubelet then says InvalidImageName. */
+static void warn_of_image(struct check *c, const struct place *at, const cJSON *container)
+{
+	const char *image = json_str_at(container, JSON_PATH("image"));
+	const char *why = image ? image_invalid(image) : NULL;
+
+	if (why)
+		warn(c, MEMBER(at, "image"),
+		     arena_printf(&c->errs->arena,
+				  "\"%.200s\" is no name of an image: it %s", image,
+				  why));
+}
+
+/* Of a container, or of spec.trainer, whose fields have the same names. */
+static void warn_of_program(struct check *c, const struct place *at, const cJSON *of)
+{
+	warn_of_image(c, at, of);
+	warn_of_command(c, at, of);
+	warn_of_quotes(c, at, of, "command");
+	warn_of_quotes(c, at, of, "args");
+}
+
 static void check_container(struct check *c, const struct place *at,
 			    const cJSON *container)
 {
@@ -336,6 +438,7 @@ static void check_container(struct check *c, const struct place *at,
 
 	if (why)
 		refuse(c, json_get(container, "name"), MEMBER(at, "name"), why);
+	warn_of_program(c, at, container);
 	check_word(c, at, container, "imagePullPolicy", pull_policies);
 	check_resources(c, at, container_resources(container));
 	check_each(c, at, container, "env", check_env);
@@ -477,7 +580,9 @@ void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *
 		       cJSON *warnings)
 {
 	cleanup_json cJSON *claims = claim_volumes(info->jobset_spec);
+	struct check own = { .errs = errs, .warnings = warnings, .tj = tj };
 
+	warn_of_program(&own, MEMBER(NULL, "spec.trainer"), tj_trainer(tj));
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
 		struct check c = {

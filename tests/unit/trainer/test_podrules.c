@@ -49,6 +49,10 @@ static const struct row {
 	{ ONE(""), NULL },
 	{ ONE(", resources: {limits: {cpu: '-1'}}"),
 	  "containers[0].resources.limits.cpu: must be greater than or equal to 0" },
+	{ ONE(", resources: {limits: {gpu: 1}}"),
+	  "containers[0].resources.limits.gpu: is no resource: use cpu, memory," },
+	{ ONE(", resources: {limits: {ephemeral-storage: 1, hugepages-2Mi: 2Mi}}"),
+	  NULL },
 	{ ONE(", resources: {limits: {a.b/c: 500m}}"),
 	  "containers[0].resources.limits.a.b/c: must be an integer" },
 	{ ONE(", resources: {limits: {cpu: 500m, memory: 1.5Gi, a.b/c: 2k}}"), NULL },
@@ -176,21 +180,80 @@ TEST(test_metadata)
 	assert_null(strstr(text, "X.io"));
 }
 
-/* kubernetes/kubectl#1426: accepted, and the half byte is a limit that no process can keep. */
-TEST(test_fractions_of_bytes)
+/* What an API server accepts, and no node starts. */
+TEST(test_warnings_of_containers)
+{
+#define RESOURCES(list) ", resources: {" list "}"
+	static const struct {
+		const char *container, *want; /* NULL: no warning */
+	} cases[] = {
+		/* kubernetes/kubectl#1426: a half byte; the request is not said again */
+		{ RESOURCES("limits: {memory: 500m}, requests: {memory: 500m}"),
+		  "resources.limits.memory: 500m is no whole number of bytes: the suffix "
+		  "for megabytes is M or Mi" },
+		/* kubernetes/kubernetes#124841 */
+		{ RESOURCES("limits: {memory: 16}"),
+		  "resources.limits.memory: 16 is a number of bytes, too few to start: "
+		  "the suffix for megabytes is M or Mi" },
+		{ RESOURCES("limits: {memory: 0}"), NULL },
+		{ RESOURCES("limits: {memory: 16Mi}, requests: {memory: 16}"), NULL },
+		{ ", image: 'https://r.example/a:1'",
+		  "image: \"https://r.example/a:1\" is no name of an image: it has a "
+		  "scheme" },
+		{ ", image: 'r.example/a :1'", "it has a space" },
+		{ ", image: 'R.example/a/B:1'", "it has a capital before its tag" },
+		{ ", image: 'B:1'", "it has a capital before its tag" },
+		{ ", image: 'R.example:5000/a/b:V1'", NULL },
+		{ ", image: 'Host/a@sha256:AB'", NULL },
+		{ ", image: 'a:V1'", NULL },
+		{ ", command: ['python3 a.py']",
+		  "command[0]: \"python3 a.py\" is one word, the name of a program: make "
+		  "each word an item of the list" },
+		{ ", command: [sh, -c, 'a b']", NULL },
+		{ ", command: ['/opt/my tools/a']", NULL },
+		/* kubernetes/website#6835 */
+		{ ", command: [a, '\xe2\x80\x9c"
+		  "b\xe2\x80\x9d', 'c\xe2\x80\x9d']",
+		  "command[1]: \xe2\x80\x9c"
+		  "b\xe2\x80\x9d begins with a curly quote, which quotes nothing: use "
+		  "\" or '" },
+		{ ", args: ['\xe2\x80\x98']",
+		  "args[0]: \xe2\x80\x98 begins with a curly" },
+		{ ", args: ['--say=\xe2\x80\x98']", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *warnings = cJSON_CreateArray();
+		cleanup_free char *text =
+			errors_of(arena_printf(&a, "containers: [{name: node%s}]",
+					       cases[i].container),
+				  "", "", warnings);
+		const char *warning =
+			cJSON_GetStringValue(cJSON_GetArrayItem(warnings, 0));
+
+		if (*text || cJSON_GetArraySize(warnings) != !!cases[i].want ||
+		    (cases[i].want && !strstr(warning, cases[i].want)))
+			fail_msg("%s: %s%s", cases[i].container, text,
+				 warning ? warning : "");
+		assert_true(!warning ||
+			    str_starts(warning, "pods of job node: containers[0]."));
+	}
+}
+
+TEST(test_warnings_of_the_trainer)
 {
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
 	cleanup_free char *text = errors_of(
-		ONE(", resources: {limits: {memory: 500m}, requests: {memory: 500m}}"),
-		"", "", warnings);
-	const char *warning = cJSON_GetStringValue(cJSON_GetArrayItem(warnings, 0));
+		ONE(""), "", ", trainer: {image: A, command: ['b c']}", warnings);
+	cleanup_free char *all = json_text(warnings);
 
 	assert_string_equal(text, "");
-	assert_string_equal(warning,
-			    "pods of job node: containers[0].resources.limits.memory: "
-			    "500m is no whole number of bytes: the suffix for "
-			    "megabytes is M or Mi");
-	assert_int_equal(cJSON_GetArraySize(warnings), 1);
+	assert_string_equal(
+		all,
+		"[\"spec.trainer.image: \\\"A\\\" is no name of an image: it has a "
+		"capital before its tag\",\"spec.trainer.command[0]: \\\"b c\\\" is one "
+		"word, the name of a program: make each word an item of the list\"]");
 }
 
 TEST(test_volumes_that_jobset_makes)

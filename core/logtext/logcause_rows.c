@@ -93,6 +93,9 @@
 #define CRLF                                                                   \
 	"the script has the line ends of Windows: convert it, as with sed -i " \
 	"'s/\\r$//'"
+#define LOCAL_RANK                                                                       \
+	"torch.distributed.launch passes --local-rank (before PyTorch 2 --local_rank): " \
+	"start the script by torchrun, which sets LOCAL_RANK, or accept both options"
 #define OLD_NUMPY \
 	"a package was compiled for another version of NumPy: install one that fits"
 #define NO_MODULE "Python module %s is not installed for the interpreter that ran"
@@ -205,6 +208,8 @@ const struct log_cause log_causes[] = {
 	{ AT("", "\\r\u2019: No such file"), 0, CRLF },
 	{ AT("", "\\r': command not found"), 0, CRLF },
 	{ AT("", "^M: bad interpreter"), 0, CRLF },
+	{ AT("", "unrecognized arguments: --local-rank="), 0, LOCAL_RANK },
+	{ AT("", "unrecognized arguments: --local_rank="), 0, LOCAL_RANK },
 	{ AT("finished its ", "bootstrapping phase"), 0,
 	  "Python starts the script's main module again in each process that it spawns: "
 	  "put its code below if __name__ == '__main__'" },
@@ -509,6 +514,9 @@ const struct log_cause log_causes[] = {
 	{ AT("abruptly d", "ied during map"), 0, NO_WORKER },
 	{ AT("terminated ab", "ruptly"), 0, NO_WORKER },
 	{ AT("died unex", "pectedly before finishing"), 0, NO_WORKER },
+	{ AT("", "FileNotFoundError: [Errno 2] No such file or directory: '"), '\'',
+	  "the process finds no %s: check the path (a relative one begins where the "
+	  "command starts) and the volumes, or the image if it is a program" },
 	{ AT("terminate called without an active e", "xception"), 0,
 	  "the process aborted while it ended, as one whose script does not call "
 	  "torch.distributed.destroy_process_group() last" },

@@ -361,6 +361,12 @@ static const struct row {
 	{ "python: can't open file '/workspace/t.py': [Errno 2] No such "
 	  "file or directory",
 	  "there is no script /workspace/t.py", LOG_OWN },
+	/* BasicSR#626, LoRA#79; hkchengrex/XMem#18 */
+	{ "train.py: error: unrecognized arguments: --local-rank=0",
+	  "torch.distributed.launch passes --local-rank", LOG_OWN },
+	{ "train.py: error: unrecognized arguments: --local_rank=0",
+	  "torch.distributed.launch passes --local-rank", LOG_OWN },
+	{ "train.py: error: unrecognized arguments: --lr 1", NULL, LOG_OWN },
 	{ "ImportError: libcudnn.so.9: cannot open shared object file: "
 	  "No such file or directory",
 	  "Python could not load the library libcudnn.so.9", LOG_OWN },
@@ -494,6 +500,8 @@ static const struct row {
 	{ "FileNotFoundError: [Errno 2] No such file or directory: "
 	  "'/usr/local/cuda/bin/nvcc'",
 	  "the image has no CUDA compiler", LOG_OWN },
+	{ "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'",
+	  "the process finds no data/train.csv: check the path", LOG_OWN },
 	{ "/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found",
 	  "the image has no CUDA compiler", LOG_OWN },
 	{ "RuntimeError: Error building extension 'fused_adam'",

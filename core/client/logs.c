@@ -601,12 +601,13 @@ static int no_logs(const struct logs *l, struct error *err)
 {
 	const struct logs_want *want = l->want;
 	const char *state = status_state(tj_status(l->job));
+	bool had = is_over(l) && l->jobset && log_count(want, l->jobset);
 
 	if (want->rank >= 0 || want->step || want->container)
 		return error_set(err, ERR_NOT_FOUND,
 				 "TrainJob %s has no matching logs%s; omit --step, "
 				 "--rank and --container to show all",
-				 want->job, is_over(l) ? " any more" : "");
+				 want->job, had ? " any more" : "");
 	return error_set(err, ERR_NOT_FOUND,
 			 "TrainJob %s is %s and has no pods with logs%s", want->job,
 			 state, is_over(l) ? "; they may have been deleted" : "");

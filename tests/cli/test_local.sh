@@ -188,7 +188,7 @@ check "logs: after the job" says 0 '^hello$' logs hello
 check "logs: behind whose they are" says 0 '^\[node-1\] I go$' logs three
 check "logs: of a rank" says 0 '^I go$' logs three --rank 1
 check "logs: of a rank that was silent" bash -c '[ -z "$("$1" logs three --rank 0)" ]' - "$kftrainer"
-check "logs: of a rank that was not" says 1 'no matching logs' logs three --rank 5
+check "logs: of a rank that was not" says 1 'TrainJob three has no matching logs; omit --step' logs three --rank 5
 check "logs: of a step" says 0 '^\[node-1\] I go$' logs three --step node
 check "logs: of a container" says 0 '^\[node-1\] I go$' logs three --container node
 local_job --name many -- seq 1000

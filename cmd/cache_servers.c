@@ -35,8 +35,8 @@ struct server_opts {
 	bool pod; /* `cache-serve pod`: in a pod of a job */
 };
 
-#define LOG_FORMAT                                                              \
-	OPT_ENUM(0, "log-format", "FORMAT", "text or json", struct server_opts, \
+#define LOG_FORMAT                                                                      \
+	OPT_ENUM(0, "log-format", "FORMAT", "how to write the log", struct server_opts, \
 		 log_format, log_format_words)
 #define MEMORY                                                        \
 	OPT_INT(0, "memory", "BYTES", "memory limit (default: none)", \

@@ -154,7 +154,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_exec = {
 	.name = "exec",
-	.args = "JOB [OPTIONS] -- COMMAND...",
+	.args = "JOB -- COMMAND...",
 	.summary = "run a command in a running pod of a job",
 	.about =
 		"Runs COMMAND in the container that trains, of rank 0 unless --rank says\n"

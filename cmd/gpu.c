@@ -20,7 +20,7 @@ static const char *const formats[] = { "table", "wide", "yaml", "json", NULL };
 static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct gpu_opts, output,
 		 formats),
-	OPT_DURATION(0, "timeout", "DURATION",
+	OPT_DURATION(0, "timeout", "TIME",
 		     "limit for each call of NVIDIA's libraries (default: 10s)",
 		     struct gpu_opts, timeout_ms, 1, OPT_LONGEST),
 	{ .type = OPT_END },

@@ -27,7 +27,7 @@ static const struct opt opts_table[] = {
 	OPT_STR('i', "key", "FILE",
 		"the job's private key; else KFTRAINER_MPI_KEY, else ~/.ssh/id_rsa",
 		struct worker_opts, key),
-	OPT_ENUM(0, "log-format", "FORMAT", "text or json", struct worker_opts,
+	OPT_ENUM(0, "log-format", "FORMAT", "how to write the log", struct worker_opts,
 		 log_format, log_format_words),
 	{ .type = OPT_END },
 };

@@ -92,7 +92,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_rerun = {
 	.name = "rerun",
-	.args = "JOB [OPTIONS] [-- ARGUMENT...]",
+	.args = "JOB [-- ARGUMENT...]",
 	.summary = "send what changed, and start a job in development again",
 	.about =
 		"For a job of 'submit --dev': sends those files of its directory that changed to\n"

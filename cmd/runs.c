@@ -16,8 +16,8 @@ struct runs_opts {
 	int output;
 };
 
-static const char *const formats[] = { "table", "json", "yaml", NULL };
-static const enum out_format shown_as[] = { OUT_TABLE, OUT_JSON, OUT_YAML };
+static const char *const formats[] = { "table", "yaml", "json", NULL };
+static const enum out_format shown_as[] = { OUT_TABLE, OUT_YAML, OUT_JSON };
 
 static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct runs_opts, output,

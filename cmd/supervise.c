@@ -40,8 +40,8 @@ static const struct opt opts_table[] = {
 		     "time from TERM to KILL before it starts again (default: 5s)",
 		     struct supervise_opts, grace, 1, OPT_LONGEST),
 	OPT_STRS(0, "final", "CODE",
-		 "do not start it again after this exit code, or range of codes; may be "
-		 "repeated",
+		 "do not start it again after this exit code, or range of codes; "
+		 "repeatable",
 		 struct supervise_opts, final),
 	OPT_STR(0, "stall-after", "TIME",
 		"take it as stalled after that time without output and progress, or "
@@ -96,7 +96,7 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "models", "DIR", "with --export-to: KFTRAINER_MODEL_DIR is DIR/RANK",
 		struct supervise_opts, finish.models),
 	OPT_STRS(0, "export-arg", "ARG",
-		 "with --export-to: of export-model, \"--NAME=VALUE\"; may be repeated",
+		 "with --export-to: of export-model, \"--NAME=VALUE\"; repeatable",
 		 struct supervise_opts, finish.args),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
@@ -268,7 +268,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_runtime_supervise = {
 	.name = "supervise",
-	.args = "[OPTIONS] -- COMMAND...",
+	.args = "-- COMMAND...",
 	.summary = "run a command in a pod, and start it again when it fails",
 	.about =
 		"Runs COMMAND in a process group, passes on its output and the signals sent to\n"

@@ -343,7 +343,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_runtime_resume = {
 	.name = "resume",
-	.args = "[OPTIONS] -- COMMAND...",
+	.args = "-- COMMAND...",
 	.summary = "fetch the newest checkpoint of a run directory, then run a command",
 	.opts = resume_table,
 	.opts_size = sizeof(struct resume_opts),

@@ -25,7 +25,7 @@ static const struct opt opts_table[] = {
 		 runtimes),
 	OPT_STRS(0, "runtime", "NAME", "only this runtime; repeatable",
 		 struct uninstall_opts, what.runtimes),
-	OPT_STR('n', "namespace", "NS",
+	OPT_STR('n', "namespace", "NAMESPACE",
 		"the controller's namespace (default: kubeflow-system)",
 		struct uninstall_opts, what.ns),
 	OPT_BOOL(0, "dry-run", "print the objects without removing them",

@@ -28,7 +28,7 @@ struct version_opts {
 	bool licenses;
 };
 
-static const char *const formats[] = { "table", "json", "yaml", NULL };
+static const char *const formats[] = { "table", "yaml", "json", NULL };
 
 static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct version_opts, output,

@@ -284,17 +284,42 @@ static void mark_stopped(cJSON *trainjob, const char *run, bool running)
 			 JSON_PATH("metadata", "annotations", STOPPED_ANNOTATION));
 }
 
+static int read_job(cJSON **ret, const char *path, struct error *err)
+{
+	if (read_doc(ret, path, err))
+		return -1;
+	if (cJSON_IsObject(*ret))
+		return 0;
+	cJSON_Delete(*ret);
+	*ret = NULL;
+	return error_set(err, ERR_FORMAT, "%s: not an object", path);
+}
+
+/* In place of a TrainJob that a full disk or a crash has damaged: it is seen, and can be deleted. */
+static cJSON *damaged_job(const char *run, const struct error *why)
+{
+	cleanup_arena struct arena a = { 0 };
+	cJSON *ret = cJSON_CreateObject();
+	char text[TIME_TEXT_SIZE];
+	int64_t begin = later(0, path_join(&a, run, STATE_OBJECTS));
+
+	json_put_str(ret, time_text(begin ? begin : last_sign(run), text), "metadata",
+		     "creationTimestamp");
+	json_obj(ret, "spec");
+	status_fail(json_obj(ret, "status"), "RecordDamaged", why->msg,
+		    time_text(last_sign(run), text));
+	return ret;
+}
+
 int state_read_job(cJSON **ret, const char *run, bool running, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *path = path_join(&a, run, STATE_TRAINJOB);
 
-	if (read_doc(ret, path, err))
-		return -1;
-	if (!cJSON_IsObject(*ret)) {
-		cJSON_Delete(*ret);
-		*ret = NULL;
-		return error_set(err, ERR_FORMAT, "%s: not an object", path);
+	if (read_job(ret, path_join(&a, run, STATE_TRAINJOB), err)) {
+		if (running || err->kind != ERR_FORMAT)
+			return -1;
+		*ret = damaged_job(run, err);
+		*err = (struct error){ 0 };
 	}
 	/* The last request to suspend or resume: the run may not have applied it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))

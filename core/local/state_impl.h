@@ -42,7 +42,7 @@ char **state_entries(struct arena *arena, const char *dir);
 
 /*
  * A run's TrainJob. If it is neither finished nor running: Failed, "Interrupted"; of a
- * server's suspended JobSet: Suspended.
+ * server's suspended JobSet: Suspended; if it cannot be parsed: Failed, "RecordDamaged".
  */
 MUST_CHECK int state_read_job(cJSON **ret, const char *run, bool running,
 			      struct error *err);

@@ -30,6 +30,7 @@ struct check {
 	struct json_index volumes; /* of the pod */
 	struct json_index claims;  /* volumeClaimPolicies: JobSet adds their volumes */
 	struct json_index names;   /* of init containers */
+	struct json_index devices; /* resourceClaims of the pod */
 };
 
 static const char *path_of(struct check *c, const struct place *at)
@@ -215,6 +216,27 @@ static void check_request(struct check *c, const struct amount *a,
 					   "must be %sequal to its limit %s",
 					   may_overcommit(name) ? "less than or " : "",
 					   quantity_text(&q, text)));
+}
+
+static void check_claims(struct check *c, const struct place *at, const cJSON *container)
+{
+	static const char of_job[] = "spec.trainer.resourcesPerNode.claims";
+	struct place place = { MEMBER(at, "resources"), "claims", 0 };
+	const cJSON *claim;
+
+	json_each(claim, container_claims(container)) {
+		const char *name = podspec_element_name(claim);
+
+		if (!json_index_get(&c->devices, name ? name : "")) {
+			bool given = json_find_const(
+				json_get(tj_resources_per_node(c->tj), "claims"), "name",
+				name ? name : "");
+
+			refuse_field(c, given ? of_job : NULL, claim, &place,
+				     "resourceClaims of the pod has no such claim");
+		}
+		place.element++;
+	}
 }
 
 static void check_resources(struct check *c, const struct place *at,
@@ -441,6 +463,7 @@ static void check_container(struct check *c, const struct place *at,
 	warn_of_program(c, at, container);
 	check_word(c, at, container, "imagePullPolicy", pull_policies);
 	check_resources(c, at, container_resources(container));
+	check_claims(c, at, container);
 	check_each(c, at, container, "env", check_env);
 	check_each(c, at, container, "ports", check_port);
 	check_each(c, at, container, "volumeMounts", check_mount);
@@ -595,11 +618,13 @@ void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *
 			.claims = { .of = claims },
 			.names = { .of = pod_init_containers_const(ps->pod_spec),
 				   .key = "name" },
+			.devices = { .of = pod_claims(ps->pod_spec), .key = "name" },
 		};
 
 		check_pod(&c);
 		json_index_release(&c.volumes);
 		json_index_release(&c.claims);
 		json_index_release(&c.names);
+		json_index_release(&c.devices);
 	}
 }

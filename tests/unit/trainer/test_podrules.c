@@ -8,7 +8,8 @@
 #include "trainer/validation.h"
 
 static const struct plugin *const no_plugins[] = { NULL };
-static const struct plugin_env offline = { .keys = &keys_placeholder };
+static const struct plugin_env offline = { .keys = &keys_placeholder,
+					   .claims_off = true };
 
 /* The errors of a TrainJob with `spec`, whose runtime has this pod and JobSet. */
 static char *errors_of(const char *pod, const char *jobset, const char *spec,
@@ -67,6 +68,10 @@ static const struct row {
 	{ ONE(", resources: {requests: {hugepages-2Mi: 2Mi}}"),
 	  "requests.hugepages-2Mi: needs a limit, too" },
 	{ ONE(", resources: {limits: {a.b/c: 2}, requests: {a.b/c: '2.0'}}"), NULL },
+	{ ONE(", resources: {claims: [{name: a}, {name: b}]}") ", resourceClaims: [{name: a, resourceClaimName: c}]",
+	  "containers[0].resources.claims[1]: resourceClaims of the pod has no such claim" },
+	{ ONE(", resources: {claims: [{name: a, request: b}]}") ", resourceClaims: [{name: a, resourceClaimName: c}]",
+	  NULL },
 	{ ONE("") ", restartPolicy: Always",
 	  "restartPolicy: must be one of OnFailure, Never" },
 	{ ONE("") ", restartPolicy: ''", NULL },
@@ -143,6 +148,9 @@ TEST(test_the_field_to_correct)
 {
 	cleanup_free char *resources = errors_of(
 		ONE(""), "", ", trainer: {resourcesPerNode: {limits: {cpu: -1}}}", NULL);
+	cleanup_free char *claims =
+		errors_of(ONE(""), "",
+			  ", trainer: {resourcesPerNode: {claims: [{name: a}]}}", NULL);
 	cleanup_free char *env =
 		errors_of(ONE(", env: [{name: A, valueFrom: {}}]"), "",
 			  ", trainer: {env: [{name: A, valueFrom: {}}]}", NULL);
@@ -155,6 +163,8 @@ TEST(test_the_field_to_correct)
 
 	if (!str_starts(resources, "spec.trainer.resourcesPerNode.limits.cpu: Invalid"))
 		fail_msg("%s", resources);
+	if (!str_starts(claims, "spec.trainer.resourcesPerNode.claims: Invalid"))
+		fail_msg("%s", claims);
 	if (!str_starts(env, "spec.trainer.env: Invalid value: {\"name\":\"A\","))
 		fail_msg("%s", env);
 	if (!str_starts(patches,

@@ -208,8 +208,8 @@ const struct log_cause log_causes[] = {
 	{ AT("", "\\r\u2019: No such file"), 0, CRLF },
 	{ AT("", "\\r': command not found"), 0, CRLF },
 	{ AT("", "^M: bad interpreter"), 0, CRLF },
-	{ AT("", "unrecognized arguments: --local-rank="), 0, LOCAL_RANK },
-	{ AT("", "unrecognized arguments: --local_rank="), 0, LOCAL_RANK },
+	{ AT("unrecognized arguments: --local-ran", "k="), 0, LOCAL_RANK },
+	{ AT("unrecognized arguments: --local_ran", "k="), 0, LOCAL_RANK },
 	{ AT("finished its ", "bootstrapping phase"), 0,
 	  "Python starts the script's main module again in each process that it spawns: "
 	  "put its code below if __name__ == '__main__'" },
@@ -414,6 +414,9 @@ const struct log_cause log_causes[] = {
 	  "WANDB_MODE=offline in env" },
 
 	/* The causes in frameworks: docs/stacks.md tells more. */
+	{ AT("in ", "Lightning, but the product"), 0,
+	  "Lightning's Trainer has not the shape of the job: num_nodes is the number of "
+	  "its nodes, devices that of the processes of each" },
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
 	  "torchtune's recipes for several devices need GPUs: without, use one process per "
 	  "node (numProcPerNode: 1)" },

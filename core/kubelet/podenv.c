@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "kubelet/callerenv.h"
 #include "kubelet/envfile.h"
 #include "kubelet/ports.h"
 #include "trainer/jax.h"
@@ -665,38 +666,6 @@ static void set_terminal(struct env *e)
 		set_absent(e, "FORCE_COLOR", "1");
 }
 
-/*
- * Does it say which process of a job the caller is? Its pods are others: DeepSpeed's,
- * started by mpirun, would each take the caller's rank and train alone, and so would
- * programs that ask Slurm for it. Those that find torchrun's would wait for its store.
- */
-static bool is_rank(const char *name)
-{
-	static const char *const names[] = { "RANK",
-					     "LOCAL_RANK",
-					     "WORLD_SIZE",
-					     "LOCAL_WORLD_SIZE",
-					     "NODE_RANK",
-					     "GROUP_RANK",
-					     "TORCHELASTIC_RUN_ID",
-					     "TORCHELASTIC_USE_AGENT_STORE",
-					     "TORCHELASTIC_ERROR_FILE",
-					     "MASTER_ADDR",
-					     "MASTER_PORT",
-					     "SLURM_PROCID",
-					     "SLURM_LOCALID",
-					     "SLURM_NODEID",
-					     "SLURM_NTASKS",
-					     "SLURM_NPROCS",
-					     NULL };
-
-	if (str_starts(name, "OMPI_COMM_WORLD_") || str_starts(name, "MV2_COMM_WORLD_") ||
-	    str_starts(name, "MPI_LOCAL") || str_starts(name, "PMI_") ||
-	    str_starts(name, "PMIX_"))
-		return true;
-	return str_in(name, names);
-}
-
 /* The caller's variables that the container does not set, then the container's. */
 static void merge_environ(struct env *e, struct podenv *ret)
 {
@@ -712,7 +681,7 @@ static void merge_environ(struct env *e, struct podenv *ret)
 		const char *name =
 			eq ? str_slice(e->arena, var, (size_t)(eq - var)) : NULL;
 
-		if (name && !map_get(&e->vars, name) && !is_rank(name))
+		if (name && !map_get(&e->vars, name) && !callerenv_is_hidden(name))
 			envp[n++] = var;
 	}
 	map_each(v, &e->vars)

@@ -203,7 +203,19 @@ def alone(i):
     check_place("a machine whose port 2222 is taken", i, within=[*ALONE, key, NETWORK])
 
 
-ROWS = {row.__name__: row for row in (place, plain, leave, kill, variables, output, worker, mpirun, submit, alone)}
+# Of three batch systems at once, whose node is another one, or whose file of nodes is not there.
+ALLOCATION = ["env", "SLURM_JOB_ID=7", "SLURM_JOBID=7", "SLURM_STEP_ID=0", "SLURM_NNODES=1", "SLURM_NODELIST=n1",
+              "SLURM_JOB_NODELIST=n1", "SLURM_STEP_NODELIST=n1", "SLURM_TASKS_PER_NODE=2", "SLURM_JOB_CPUS_PER_NODE=2",
+              "PBS_JOBID=7", "PBS_ENVIRONMENT=PBS_BATCH", "PBS_NODEFILE=/nonexistent",
+              "SGE_ROOT=/", "ARC=lx", "JOB_ID=7", "PE_HOSTFILE=/nonexistent"]
+
+
+def allocation(i):
+    check_place("in an allocation of Slurm, PBS or Grid Engine", i, within=ALLOCATION)
+
+
+ROWS = {row.__name__: row for row in (place, plain, leave, kill, variables, output, worker, mpirun, submit, alone,
+                                      allocation)}
 for i in implementations():
     for name in chosen(ROWS, i, 4):
         begin = time.monotonic()

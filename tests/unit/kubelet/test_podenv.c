@@ -490,7 +490,7 @@ static const char *variable(const struct podenv *env, const char *name)
 	return "-";
 }
 
-TEST(test_the_callers_rank)
+TEST(test_ranks_and_nodes_of_the_caller)
 {
 	static const char *const callers[] = { "RANK=3",
 					       "WORLD_SIZE=4",
@@ -502,6 +502,17 @@ TEST(test_the_callers_rank)
 					       "SLURM_PROCID=1",
 					       "SLURM_NTASKS=8",
 					       "SLURM_CPUS_PER_TASK=4",
+					       "SLURM_JOB_ID=9",
+					       "SLURM_JOBID=9",
+					       "SLURM_NODELIST=n[1-2]",
+					       "SLURM_STEP_ID=0",
+					       "PBS_JOBID=9.host",
+					       "PBS_ENVIRONMENT=PBS_BATCH",
+					       "PBS_NODEFILE=/nodes",
+					       "PE_HOSTFILE=/nodes",
+					       "LSB_JOBINDEX=3",
+					       "LSB_MCPU_HOSTS=n1 2",
+					       "JSM_NAMESPACE_RANK=1",
 					       "OMPI_COMM_WORLD_RANK=2",
 					       "OMPI_MCA_btl=self",
 					       "PMI_RANK=2",
@@ -518,6 +529,14 @@ TEST(test_the_callers_rank)
 					    "MASTER_PORT",
 					    "SLURM_PROCID",
 					    "SLURM_NTASKS",
+					    "SLURM_JOBID",
+					    "SLURM_NODELIST",
+					    "SLURM_STEP_ID",
+					    "PBS_ENVIRONMENT",
+					    "PBS_NODEFILE",
+					    "PE_HOSTFILE",
+					    "LSB_MCPU_HOSTS",
+					    "JSM_NAMESPACE_RANK",
 					    "PMI_RANK",
 					    "PMIX_NAMESPACE",
 					    "OMPI_COMM_WORLD_RANK",
@@ -540,6 +559,9 @@ TEST(test_the_callers_rank)
 		if (strcmp(variable(&env, none[i]), "-"))
 			fail_msg("%s", none[i]);
 	assert_string_equal(variable(&env, "SLURM_CPUS_PER_TASK"), "4");
+	assert_string_equal(variable(&env, "SLURM_JOB_ID"), "9");
+	assert_string_equal(variable(&env, "PBS_JOBID"), "9.host");
+	assert_string_equal(variable(&env, "LSB_JOBINDEX"), "3");
 	assert_string_equal(variable(&env, "OMPI_MCA_btl"), "self");
 	assert_string_equal(variable(&env, "LOCAL_RANK"), "0");
 	assert_string_equal(variable(&env, "RANKING"), "a");

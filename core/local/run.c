@@ -637,6 +637,7 @@ static void release(struct run *r)
 	cJSON_Delete(r->saved_status);
 	cJSON_Delete(r->published);
 	run_free_ports(r);
+	run_mpi_free(r);
 	if (r->wake_fd >= 0)
 		close(r->wake_fd);
 }

@@ -40,6 +40,8 @@ struct run {
 		deleted_pods; /* likewise, until replaced: clients may read their logs */
 	int *port_locks;      /* the ports are reserved while these are open */
 	size_t n_port_locks;
+	char *mpi_tmp; /* below it are the pods' TMPDIRs; NULL: no such directory */
+	int mpi_tmp_lock;
 
 	int64_t start_ms, since_1970_ms; /* of the monotonic clock; its 0 since 1970 */
 	int64_t pass_ms; /* monotonic: when the controller's next pass is due; -1: none */
@@ -88,9 +90,11 @@ MUST_CHECK int run_add_services(struct run *r, struct error *err);
  * run_mpi.c: make mpirun start its processes on this machine. run_mpi_edit(), before the
  * Jobs are made, puts this program in the place of ssh and sshd. run_mpi_files(), once
  * pods have addresses, makes their directories and, without namespaces, a host file.
+ * run_mpi_free() removes those that are not in the run's directory.
  */
 MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
+void run_mpi_free(struct run *r);
 /*
  * run_supervise.c: put this program in the place of the one that pods carry, and give the
  * supervisors of the run a port of their own.

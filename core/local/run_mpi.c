@@ -9,7 +9,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "kubelet/podenv.h"
+#include "kubelet/shmdir.h"
 #include "kubelet/torchfix.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
@@ -27,6 +29,12 @@
 #define FAULTY_MPICH "/usr/lib/*/libmpich.so.12.2.*"
 
 enum { MAX_FILE = 1024 * 1024 };
+
+/*
+ * The path of a socket has at most 107 bytes. After TMPDIR, Python's multiprocessing, and
+ * with it torch's DataLoader, needs 32 of them, and our own names 54.
+ */
+enum { SHORT_TMPDIR = 21 };
 
 /*
  * Settings of mpirun if all nodes are one machine. Open MPI excludes the loopback
@@ -58,6 +66,7 @@ struct local_dir {
 struct edit {
 	struct arena *arena;
 	const char *dir; /* of this run's files for MPI */
+	const char *tmp; /* of the pods' TMPDIRs */
 	bool plain;      /* no mount namespaces: use paths in `dir` */
 	int port;        /* the workers' port, replacing the job's */
 	int torch_port;  /* see TORCHFIX_PORT */
@@ -144,7 +153,7 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
 	container_set_env(c, PORT_ENV, arena_printf(e->arena, "%d", e->port));
 	container_set_env(c, TORCHFIX_PORT, arena_printf(e->arena, "%d", e->torch_port));
-	container_default_env(c, "TMPDIR", path_join(e->arena, e->dir, "tmp-" ADDRESS));
+	container_default_env(c, "TMPDIR", path_join(e->arena, e->tmp, ADDRESS));
 	for (size_t i = 0; launcher && i < N_ELEMENTS(launcher_env); i++)
 		if (applies(e, launcher_env[i].where))
 			container_default_env(c, launcher_env[i].name,
@@ -288,6 +297,31 @@ static int write_preload(struct arena *a, const char *dir, const char **ret,
 	return file_write(*ret, library->data, library->len, 0700, err);
 }
 
+/* The run's own directory, which is longer, serves if no other can be made. */
+static const char *tmp_dir(struct arena *a, struct run *r)
+{
+	const char *own = getenv("TMPDIR"), *dir = NULL;
+
+	if (r->mpi_tmp)
+		return r->mpi_tmp;
+	if (own && *own == '/' && strlen(own) <= SHORT_TMPDIR)
+		dir = tempdir_make(a, own, &r->mpi_tmp_lock);
+	if (!dir)
+		dir = tempdir_make(a, "/tmp", &r->mpi_tmp_lock);
+	if (!dir)
+		return path_join(a, mpi_dir(a, r), "tmp");
+	r->mpi_tmp = xstrdup(dir);
+	return r->mpi_tmp;
+}
+
+void run_mpi_free(struct run *r)
+{
+	if (r->mpi_tmp)
+		tempdir_remove(r->mpi_tmp, r->mpi_tmp_lock);
+	free(r->mpi_tmp);
+	r->mpi_tmp = NULL;
+}
+
 int run_mpi_edit(struct run *r, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -296,6 +330,7 @@ int run_mpi_edit(struct run *r, struct error *err)
 
 	if (!is_mpi(r))
 		return 0;
+	e.tmp = tmp_dir(&a, r);
 	e.plain = kubelet_isolation(r->kubelet) == ISOLATION_NONE;
 	e.places[0] = (struct local_dir){ CARRY_PATH, path_join(&a, e.dir, "bin") };
 	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
@@ -313,15 +348,16 @@ int run_mpi_edit(struct run *r, struct error *err)
 int run_mpi_files(struct run *r, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *pod, *const *names, *dir = mpi_dir(&a, r);
+	const char *pod, *const *names, *dir = mpi_dir(&a, r), *tmp;
 
 	if (!is_mpi(r))
 		return 0;
+	tmp = tmp_dir(&a, r);
 	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++) {
 		const char *ip =
 			names && *names ? kubelet_address(r->kubelet, *names) : NULL;
 
-		if (ip && dir_make(arena_printf(&a, "%s/tmp-%s", dir, ip), 0700, err))
+		if (ip && dir_make(path_join(&a, tmp, ip), 0700, err))
 			return -1;
 	}
 	if (kubelet_isolation(r->kubelet) != ISOLATION_NONE)

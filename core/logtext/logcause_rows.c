@@ -287,6 +287,9 @@ const struct log_cause log_causes[] = {
 	{ AT("", "Too many open files"), 0, NO_FILES },
 	{ AT("received 0 items of an", "cdata"), 0, NO_FILES },
 	{ AT("limit exceeded on number of ", "pipes"), 0, NO_FILES },
+	{ AT("", "AF_UNIX path too long"), 0,
+	  "the path of a socket is too long: set TMPDIR in env to a short one, such as "
+	  "/tmp" },
 	{ AT("", "Stale file handle"), 0,
 	  "the file on the network file system was deleted or replaced" },
 	{ AT("", "Transport endpoint is not connected"), 0,

@@ -33,6 +33,9 @@ ok "... nothing is left" test ! -e "$XDG_STATE_HOME/kftrainer/jobs/default/plain
 mpi bad 'exit 3'
 ok "ranks that exit 3: exit code 3" exits 3
 
+mpi sockets 'python3 -c "import multiprocessing, os; multiprocessing.Manager(); print(\"rank\", os.environ[\"OMPI_COMM_WORLD_RANK\"], \"shares\")"'
+ok "Python's multiprocessing, and so a DataLoader, has room for its sockets in TMPDIR" ranks 4 shares
+
 # A barrier of shells: each waits until all have come.
 meet='touch "$0.$OMPI_COMM_WORLD_RANK"; until [ -e "$1.0" ] && [ -e "$1.3" ]; do sleep 0.05; done; echo rank $OMPI_COMM_WORLD_RANK met'
 for i in 1 2; do

@@ -84,6 +84,7 @@ static void end(struct play *p)
 	struct error err = { 0 };
 
 	run_free_ports(&p->r);
+	run_mpi_free(&p->r);
 	jobs_free(p->r.jobs);
 	kubelet_free(p->r.kubelet);
 	cJSON_Delete(p->r.jobset);
@@ -217,7 +218,7 @@ TEST(test_launcher)
 TEST(test_files)
 {
 	struct play p;
-	const char *links[] = { "mpi-launch", "mpi-worker" };
+	const char *links[] = { "mpi-launch", "mpi-worker" }, *tmp;
 	struct stat st;
 
 	begin(&p, false);
@@ -227,16 +228,44 @@ TEST(test_files)
 
 		assert_int_equal(access(to, X_OK), 0);
 	}
-	assert_string_equal(
-		env_of(&p, NODE_POD, "TMPDIR"),
-		arena_printf(&p.arena, "%s/pods/mpi/tmp-$(KFTRAINER_POD_IP)", p.dir));
-	assert_int_equal(stat(arena_printf(&p.arena, "%s/pods/mpi/tmp-%s", p.dir,
-					   kubelet_address(p.r.kubelet, "j-node-0-0.j")),
+	tmp = arena_strdup(&p.arena, p.r.mpi_tmp);
+	assert_string_equal(env_of(&p, NODE_POD, "TMPDIR"),
+			    path_join(&p.arena, tmp, "$(KFTRAINER_POD_IP)"));
+	assert_int_equal(stat(path_join(&p.arena, tmp,
+					kubelet_address(p.r.kubelet, "j-node-0-0.j")),
 			      &st),
 			 0);
 	assert_true(S_ISDIR(st.st_mode));
 	assert_string_equal(file_of(&p, "pods/mpi/id_rsa"), "");
 	end(&p);
+	assert_false(file_exists(tmp));
+}
+
+/* TMPDIR leaves room for the sockets of Python's multiprocessing, whatever the caller's is. */
+TEST(test_sockets_in_tmpdir)
+{
+	static const char socket[] = "/pymp-12345678/listener-12345678";
+	static const char *const callers[] = { NULL, "/tmp", "relative", "/no/such/dir",
+					       "/tmp/././././././././././././" };
+
+	for (size_t i = 0; i < N_ELEMENTS(callers); i++) {
+		const char *value;
+		struct play p;
+
+		if (callers[i])
+			setenv("TMPDIR", callers[i], 1);
+		else
+			unsetenv("TMPDIR");
+		begin(&p, false);
+		value = env_of(&p, LAUNCHER_POD, "TMPDIR");
+		if (strlen(value) - strlen("$(KFTRAINER_POD_IP)") +
+			    strlen("127.255.255.255") + strlen(socket) >
+		    107)
+			fail_msg("%s: %s", callers[i] ? callers[i] : "-", value);
+		assert_true(str_starts(value, "/tmp/kftrainer-"));
+		end(&p);
+	}
+	unsetenv("TMPDIR");
 }
 
 /* Without namespaces there are neither names nor mounts: addresses, and files elsewhere. */

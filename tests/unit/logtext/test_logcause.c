@@ -356,6 +356,8 @@ static const struct row {
 	  "the process's user may not use that path", LOG_OWN },
 	{ "OSError: [Errno 24] Too many open files", "the limit of open files is reached",
 	  LOG_OWN },
+	{ "OSError: AF_UNIX path too long",
+	  "the path of a socket is too long: set TMPDIR", LOG_OWN },
 	{ "OSError: [Errno 116] Stale file handle",
 	  "the file on the network file system was deleted or replaced", LOG_OWN },
 	{ "python: can't open file '/workspace/t.py': [Errno 2] No such "

@@ -464,6 +464,14 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms)
 	pod_sync(p, now);
 }
 
+void kubelet_signal(struct kubelet *k, int sig)
+{
+	for (struct pod *p = k->pods; p; p = p->next)
+		for (size_t i = 0; i < p->n; i++)
+			if (p->containers[i].kind == CONTAINER_MAIN)
+				process_signal(&p->containers[i].process, sig);
+}
+
 const cJSON *kubelet_status(struct kubelet *k, const char *pod)
 {
 	struct pod *p = find(k, pod);

@@ -118,6 +118,9 @@ MUST_CHECK int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *
 /* Send TERM, and KILL after grace_ms (-1: the pod's terminationGracePeriodSeconds). */
 void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
 
+/* Send a signal to the main processes of all containers but init containers and sidecars. */
+void kubelet_signal(struct kubelet *k, int sig);
+
 /*
  * v1.PodStatus: phase, reason, message, startTime, podIP, conditions (Ready),
  * initContainerStatuses, containerStatuses (state, lastState with exitCode, signal,

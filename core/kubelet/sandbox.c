@@ -23,6 +23,9 @@
 
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NOT_STARTED = 128 };
 
+/* KILL, for an init process that is not process 1. Batch systems send SIGUSR1 to all processes. */
+enum { KILL_ALL = SIGPWR };
+
 /* ---- after the clone: no allocation, no locks -------------------------------- */
 
 void sandbox_join(char *to, size_t size, const char *a, const char *b, const char *c)
@@ -359,9 +362,9 @@ static _Noreturn void keep(const struct sandbox_plan *plan, int report_fd, pid_t
 
 		if (sig == SIGCHLD && reap(main_pid, &r.code))
 			break;
-		if (sig == SIGUSR1 && foreign_pids)
+		if (sig == KILL_ALL && foreign_pids)
 			kill_main(main_pid);
-		if (sig == SIGUSR1 && !own_pids) {
+		if (sig == KILL_ALL && !own_pids) {
 			r.code = SIGKILL;
 			break;
 		}
@@ -414,7 +417,7 @@ static _Noreturn void run_init(const struct sandbox_plan *plan, uid_t uid, gid_t
 	int report_fd = plan->report;
 	pid_t pid = -1;
 
-	prctl(PR_SET_PDEATHSIG, own_pids ? SIGKILL : SIGUSR1, 0, 0, 0);
+	prctl(PR_SET_PDEATHSIG, own_pids ? SIGKILL : KILL_ALL, 0, 0, 0);
 	prctl(PR_SET_NAME, "kftrainer-pod", 0, 0, 0);
 	if (!own_pids)
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -520,7 +523,7 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 void sandbox_signal(const struct sandbox_plan *plan, pid_t init_pid, int sig)
 {
 	if (sig == SIGKILL && (!(plan->kind & SANDBOX_PID) || plan->join))
-		sig = SIGUSR1;
+		sig = KILL_ALL;
 	kill(init_pid, sig);
 }
 

@@ -10,7 +10,7 @@
  *                        all processes of the container; the end of the thread that
  *                        spawned it kills it (PR_SET_PDEATHSIG, SIGKILL)
  *     without            the init process is a subreaper (PR_SET_CHILD_SUBREAPER): at the
- *                        end of that thread it gets SIGUSR1, kills its children until none
+ *                        end of that thread it gets SIGPWR, kills its children until none
  *                        is left (orphans become its children) and ends. Weaker: SIGKILL
  *                        to the init process leaves the children of the main process; and
  *                        containers see each other's processes

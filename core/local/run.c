@@ -401,7 +401,7 @@ static int loop(struct run *r, struct error *err)
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
 				 r->end == RUN_INTERRUPTED ? -1 : r->wake_fd, err))
 			return -1;
-		run_check_suspend(r);
+		run_take_signals(r);
 		pause_lines(r);
 		apply_changes(r);
 		interrupt(r);

@@ -168,14 +168,22 @@ int run_control(struct run *r, bool last, struct error *err)
 
 /* ---- suspend and resume -------------------------------------------------------------- */
 
+/* Batch systems send them before a time limit ends, and programs save their state then. */
+static const int passed_on[] = { SIGUSR1, SIGUSR2 };
+
 static atomic_int signal_fd = -1;
-static atomic_bool signaled;
+static atomic_bool signaled, asked, came[N_ELEMENTS(passed_on)];
 
 static void on_signal(int signum)
 {
 	static const uint64_t one = 1;
 	int saved = errno;
 
+	if (signum == STATE_SIGNAL)
+		asked = true;
+	for (size_t i = 0; i < N_ELEMENTS(passed_on); i++)
+		if (signum == passed_on[i])
+			came[i] = true;
 	signaled = true;
 	(void)!write(signal_fd, &one, sizeof(one)); /* EAGAIN: it is already readable */
 	errno = saved;
@@ -191,7 +199,7 @@ static int epoll_add(int epoll, int fd)
 int run_listen(struct run *r, struct error *err)
 {
 	const struct local_controller *controller = r->opts->controller;
-	struct sigaction act = { .sa_handler = on_signal };
+	struct sigaction act = { .sa_handler = on_signal }, before;
 	sigset_t signals;
 
 	if (signal_fd < 0)
@@ -205,21 +213,22 @@ int run_listen(struct run *r, struct error *err)
 	sigaction(STATE_SIGNAL, &act, NULL);
 	sigemptyset(&signals);
 	sigaddset(&signals, STATE_SIGNAL);
+	for (size_t i = 0; i < N_ELEMENTS(passed_on); i++) {
+		if (!sigaction(passed_on[i], NULL, &before) &&
+		    before.sa_handler != SIG_IGN)
+			sigaction(passed_on[i], &act, NULL);
+		sigaddset(&signals, passed_on[i]);
+	}
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	return 0;
 }
 
-void run_check_suspend(struct run *r)
+static void check_suspend(struct run *r)
 {
 	const struct local_controller *c = r->opts->controller;
+	bool suspend = state_suspended(r->state.dir);
 	struct error err = { 0 };
-	uint64_t n;
-	bool suspend;
 
-	if (!atomic_exchange(&signaled, false))
-		return;
-	(void)!read(signal_fd, &n, sizeof(n));
-	suspend = state_suspended(r->state.dir);
 	if (!c || r->end != RUN_ACTIVE || suspend == r->suspended ||
 	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
 		return;
@@ -227,4 +236,21 @@ void run_check_suspend(struct run *r)
 		run_note(r, "cannot %s: %s", suspend ? "suspend" : "resume", err.msg);
 	else if (run_control(r, false, &err))
 		r->changed = true;
+}
+
+void run_take_signals(struct run *r)
+{
+	uint64_t n;
+
+	if (!atomic_exchange(&signaled, false))
+		return;
+	(void)!read(signal_fd, &n, sizeof(n));
+	for (size_t i = 0; i < N_ELEMENTS(passed_on); i++)
+		if (atomic_exchange(&came[i], false)) {
+			run_note(r, "%s: passed on to all processes",
+				 passed_on[i] == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+			kubelet_signal(r->kubelet, passed_on[i]);
+		}
+	if (atomic_exchange(&asked, false))
+		check_suspend(r);
 }

@@ -103,12 +103,13 @@ MUST_CHECK int run_supervise_edit(struct run *r, struct error *err);
 
 /*
  * run_control.c. run_listen() makes r->wake_fd readable when a stop, a suspend or resume
- * (STATE_SUSPEND) or a pass of the controller is requested; run_check_suspend() applies
- * a suspend or resume, if any. run_control() lets the controller reconcile, and saves the
- * TrainJob if it changed; `last`: the run has ended.
+ * (STATE_SUSPEND) or a pass of the controller is requested; run_take_signals() applies
+ * a suspend or resume, if any, and passes SIGUSR1 and SIGUSR2 on to the pods.
+ * run_control() lets the controller reconcile, and saves the TrainJob if it changed;
+ * `last`: the run has ended.
  */
 MUST_CHECK int run_listen(struct run *r, struct error *err);
-void run_check_suspend(struct run *r);
+void run_take_signals(struct run *r);
 MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
 bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 

@@ -343,14 +343,17 @@ static int add_fd(struct worker *w, int fd, struct session_source *source,
 		       : 0;
 }
 
+/* SIGUSR1 and SIGUSR2 are for ranks, to which mpirun passes them: they do not end a node. */
 static int open_signals(struct worker *w, struct error *err)
 {
-	sigset_t child;
+	sigset_t heard;
 
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child, NULL);
-	w->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigemptyset(&heard);
+	sigaddset(&heard, SIGCHLD);
+	sigaddset(&heard, SIGUSR1);
+	sigaddset(&heard, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &heard, NULL);
+	w->signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
 	return w->signals < 0 ? error_errno(err, errno, "signalfd") : 0;
 }
 

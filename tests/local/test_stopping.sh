@@ -58,6 +58,17 @@ for way in "" none; do
 		run "$kftrainer" get family -o json
 		ok "... the state says so" printed 'Interrupted'
 	done
+	job saves 2 < <(node 'trap "echo rank $JOB_COMPLETION_INDEX saves its state" USR1; trap "exit 0" USR2; touch up-$JOB_COMPLETION_INDEX; while :; do sleep 0.1; done')
+	rm -f up-?
+	in_front "$kftrainer" submit --local saves.yaml
+	until_true both_up
+	kill -USR1 $pid $(pgrep -P $pid)
+	both_saved() { lines 2 'rank [01] saves its state$'; }
+	ok "USR1 to all processes, as Slurm sends it before a time limit$in: each rank saves its state" until_true both_saved
+	kill -USR2 $pid
+	wait $pid
+	status=$?
+	ok "... the job goes on: it ends by USR2, which they get, too" exits 0
 	rm -f up-? told-?
 	in_front "$kftrainer" submit --local family.yaml
 	until_true both_up

@@ -103,7 +103,7 @@ enum procid_state procid_find(const char *text, int *ret_pid,
 
 	if (sscanf(text, "%d %" SCNu64 " %" SCNu64 " %39s %64s", &m.pid, &m.ns, &m.start,
 		   m.boot, m.host) != 5 ||
-	    m.pid <= 1)
+	    m.pid < 1)
 		return PROCID_UNREADABLE;
 	memcpy(ret_host, m.host, PROCID_HOST_SIZE);
 	if (!str_eq(m.boot, self.boot))

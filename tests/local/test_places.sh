@@ -105,6 +105,11 @@ ok "... which ends as it does" exits 6
 submit --name outer --runtime torch-distributed -- bash -c '"$kftrainer" submit --local --name outer --runtime torch-distributed -- true; echo "ended with $?"'
 ok "... of the same name: refused" printed 'ended with 1$'
 
+if unshare -Urpf --mount-proc true 2>/dev/null; then
+	run env KFTRAINER_ISOLATION=none unshare -Urpf --mount-proc "$kftrainer" submit --local --name first --runtime torch-distributed -- \
+		sh -c '"$kftrainer" delete first || echo "delete ends with $?"'
+	ok "process 1 of a container: another command finds it, and deletes its job" eval 'exits 143 && not_printed "delete ends with"'
+fi
 run setsid -w "$kftrainer" submit --local plain.yaml
 ok "setsid" it_runs
 run nohup "$kftrainer" submit --local plain.yaml

@@ -44,7 +44,7 @@ TEST(test_an_id_of_something_else)
 		{ BOOT, "another", NAMESPACE, "1", PROCID_ENDED },
 		{ HOST, "renamed", -1, NULL, PROCID_RUNNING }, /* the boot says which */
 		{ NAMESPACE, "1", -1, NULL, PROCID_OTHER_NAMESPACE },
-		{ NUMBER, "1", -1, NULL, PROCID_UNREADABLE }, /* never init */
+		{ NUMBER, "1", -1, NULL, PROCID_ENDED }, /* init, not this process */
 		{ NUMBER, "0", -1, NULL, PROCID_UNREADABLE },
 		{ NUMBER, "-1", -1, NULL, PROCID_UNREADABLE },
 		{ NUMBER, "2147483646", -1, NULL, PROCID_ENDED },

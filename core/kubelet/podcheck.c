@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "kubelet/pod.h"
 #include "kubelet/ports.h"
@@ -337,6 +338,40 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	return 0;
 }
 
+/* The setting of the kernel that keeps users from creating namespaces: " (a.b=0)", or "". */
+static const char *setting_against(struct arena *arena)
+{
+	static const struct {
+		const char *name, *file, *value;
+	} settings[] = {
+		{ "user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", "0" },
+		{ "kernel.unprivileged_userns_clone",
+		  "/proc/sys/kernel/unprivileged_userns_clone", "0" },
+		{ "kernel.apparmor_restrict_unprivileged_userns",
+		  "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(settings); i++)
+		if (str_eq(file_first_line(arena, settings[i].file), settings[i].value))
+			return arena_printf(arena, " (%s=%s)", settings[i].name,
+					    settings[i].value);
+	return "";
+}
+
+static void note_isolation(const struct kubelet *k, cJSON *notes)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (kubelet_isolation(k) == ISOLATION_NONE)
+		note(notes,
+		     "no namespaces on this machine%s: pods see each other's processes, "
+		     "and addresses replace pod names",
+		     k->opts.no_namespaces ? "" : setting_against(&a));
+	else if (!(k->kind & SANDBOX_PID))
+		note(notes, "no PID namespaces on this machine: pods see each other's "
+			    "processes");
+}
+
 int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 		  struct error *err)
 {
@@ -362,12 +397,7 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 	report_fields(notes, json_get(pod, "spec"), pod_fields, N_ELEMENTS(pod_fields),
 		      "");
 	report_volumes(k, notes, pod);
-	if (kubelet_isolation(k) == ISOLATION_NONE)
-		note(notes, "no namespaces on this machine: pods see each other's "
-			    "processes, and addresses replace pod names");
-	else if (!(k->kind & SANDBOX_PID))
-		note(notes, "no PID namespaces on this machine: pods see each other's "
-			    "processes");
+	note_isolation(k, notes);
 	if (k->one_address)
 		note(notes, "all pods share the address 127.0.0.1");
 	if (ports_loopback_is_down())

@@ -93,6 +93,14 @@ int file_write_fd(int fd, const void *data, size_t len, const char *name,
 	return 0;
 }
 
+int file_close_written(int *fd, const char *name, struct error *err)
+{
+	int failed = close(*fd);
+
+	*fd = -1;
+	return failed && errno != EINTR ? error_errno(err, errno, "%s", name) : 0;
+}
+
 int file_write_scratch(const char *path, const void *data, size_t len, mode_t mode,
 		       struct error *err)
 {
@@ -100,7 +108,8 @@ int file_write_scratch(const char *path, const void *data, size_t len, mode_t mo
 
 	if (fd < 0)
 		return error_errno(err, errno, "%s", path);
-	if (!file_write_fd(fd, data, len, path, err))
+	if (!file_write_fd(fd, data, len, path, err) &&
+	    !file_close_written(&fd, path, err))
 		return 0;
 	unlink(path);
 	return -1;

@@ -38,6 +38,12 @@ MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *n
 			     struct error *err);
 
 /*
+ * Close what was written, and set *fd to -1: NFS and other network file systems say only
+ * here that there was no room for it.
+ */
+MUST_CHECK int file_close_written(int *fd, const char *name, struct error *err);
+
+/*
  * Write a file that is useless after a crash: neither atomic nor on disk before it
  * returns. On failure no file remains.
  */

@@ -78,7 +78,8 @@ static int copy(const char *from, const char *to, struct error *err)
 	while ((n = read(in, data, sizeof(data))) > 0)
 		if (file_write_fd(out, data, (size_t)n, to, err))
 			return -1;
-	return n ? error_errno(err, errno, "%s", from) : 0;
+	return n ? error_errno(err, errno, "%s", from)
+		 : file_close_written(&out, to, err);
 }
 
 /* Copy the archive into the store; one that is there is complete. */

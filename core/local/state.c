@@ -164,16 +164,37 @@ char **state_entries(struct arena *arena, const char *dir)
 	return ret;
 }
 
-bool state_locked(const char *job_dir)
+bool state_lock_is_held(int errnum)
+{
+	return errnum == EAGAIN || errnum == EACCES;
+}
+
+int state_no_locks(const char *path, struct error *err)
+{
+	return error_set(err, ERR_IO,
+			 "%s cannot be locked (%s); set XDG_STATE_HOME to a directory on "
+			 "a file system with locks, such as a local disk",
+			 path, strerror(errno));
+}
+
+int state_ask_lock(bool *ret_held, const char *job_dir, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_fd int fd = open(path_join(&a, job_dir, STATE_LOCK),
-				 O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *path = path_join(&a, job_dir, STATE_LOCK);
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
-	if (fd < 0) /* where it cannot be looked at, no run has been killed */
-		return !is_missing(errno);
-	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
+	if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock))
+		return state_no_locks(path, err);
+	*ret_held = fd < 0 ? !is_missing(errno) : lock.l_type != F_UNLCK;
+	return 0;
+}
+
+bool state_locked(const char *job_dir)
+{
+	bool held = false;
+
+	return state_ask_lock(&held, job_dir, IGNORED) || held;
 }
 
 const char *state_newest(struct arena *arena, const char *job_dir)

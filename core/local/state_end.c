@@ -83,12 +83,15 @@ static int open_runner(int *ret, const char *dir, const char *name, struct error
 	char host[PROCID_HOST_SIZE] = "";
 	cleanup_fd int process = -1;
 	enum procid_state place;
+	bool held;
 	int pid = 0;
 
 	*ret = -1;
 	place = runner_of(lock, &pid, host);
 	process = place == PROCID_RUNNING ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-	if (!state_locked(dir))
+	if (state_ask_lock(&held, dir, err))
+		return -1;
+	if (!held)
 		return 0;
 	/* Check again: the number may have been reused before pidfd_open(). */
 	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
@@ -174,6 +177,16 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 	return signal_runner(process, STATE_SIGNAL, name, err);
 }
 
+void state_remove_lock(const char *job_dir, int *fd)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	(void)unlink(path_join(&a, job_dir, STATE_LOCK));
+	close(*fd);
+	*fd = -1;
+	(void)rmdir(job_dir);
+}
+
 /* run: only if the job has no newer one; or NULL. */
 static int remove_job(const char *ns, const char *name, const char *run,
 		      struct error *err)
@@ -183,6 +196,7 @@ static int remove_job(const char *ns, const char *name, const char *run,
 	cleanup_json cJSON *job = NULL, *jobset = NULL;
 	cleanup_fd int fd = -1;
 	const char *dir, *path;
+	char **entries;
 
 	if (state_get(&job, ns, name, err) || state_dir(&a, &dir, ns, name, err))
 		return -1;
@@ -193,14 +207,24 @@ static int remove_job(const char *ns, const char *name, const char *run,
 	if (!run)
 		wait_for_removal(dir, path);
 	if (fcntl(fd, F_OFD_SETLK, &lock))
-		return error_set(err, ERR_EXISTS, "job %s is running", name);
+		return state_lock_is_held(errno)
+			       ? error_set(err, ERR_EXISTS, "job %s is running", name)
+			       : state_no_locks(path, err);
 	if (!file_exists(path))
 		return error_set(err, ERR_NOT_FOUND, "job %s has been removed", name);
 	if (run && !str_eq(run, state_newest(&a, dir)))
 		return error_set(err, ERR_CONFLICT, "job %s has run again", name);
 	if (!state_jobset(&jobset, ns, name, IGNORED))
 		state_claims_release(ns, jobset);
-	return dir_remove(dir, err);
+	entries = state_entries(&a, dir);
+	if (errno)
+		return error_errno(err, errno, "%s", dir);
+	for (; *entries; entries++)
+		if (!str_eq(*entries, STATE_LOCK) &&
+		    dir_remove(path_join(&a, dir, *entries), err))
+			return -1;
+	state_remove_lock(dir, &fd);
+	return 0;
 }
 
 int state_remove(const char *ns, const char *name, struct error *err)

@@ -71,8 +71,23 @@ int state_claims_lock(const char *ns, int how);
 #define STATE_ANY_CLAIM "*"
 cJSON *state_claim_users(const char *ns, bool running);
 
-/* Is the directory's lock held by some process? */
+/*
+ * Is the directory's lock held by some process? Also true where that cannot be asked: what
+ * this host cannot see has not been killed.
+ */
 bool state_locked(const char *job_dir);
+/* The same, with the error of state_no_locks(). */
+MUST_CHECK int state_ask_lock(bool *ret_held, const char *job_dir, struct error *err);
+
+/* From errno of fcntl(): does another process hold the lock? */
+bool state_lock_is_held(int errnum);
+/* The error of a file system without locks (Lustre, NFS), from errno. */
+int state_no_locks(const char *path, struct error *err);
+/*
+ * Remove the lock that *fd holds, and the empty directory. Closed in between: NFS keeps a
+ * file that is open under another name, and its directory with it.
+ */
+void state_remove_lock(const char *job_dir, int *fd);
 
 /* A descriptor that holds the lock; -1: another process holds it. */
 int state_try_lock(const char *job_dir);

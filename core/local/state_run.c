@@ -112,8 +112,8 @@ static int acquire_lock(int *ret, const char *job_dir, const char *ns, const cha
 	if (fd < 0)
 		return error_errno(err, errno, "%s", path);
 	taken = fcntl(fd, F_OFD_SETLK, &lock) != 0;
-	if (taken && errno != EAGAIN && errno != EACCES)
-		return error_errno(err, errno, "%s", path);
+	if (taken && !state_lock_is_held(errno))
+		return state_no_locks(path, err);
 	if (taken || !is_at(fd, path))
 		return already_runs(ns, name, err);
 	/* Write our id for state_stop(). A full disk is reported later. */
@@ -195,7 +195,8 @@ static int write_quick(const char *path, const void *data, size_t len, struct er
 
 	if (fd < 0)
 		return error_errno(err, errno, "%s", tmp);
-	if (file_write_fd(fd, data, len, path, err)) {
+	if (file_write_fd(fd, data, len, path, err) ||
+	    file_close_written(&fd, path, err)) {
 		unlink(tmp);
 		return -1;
 	}
@@ -204,21 +205,33 @@ static int write_quick(const char *path, const void *data, size_t len, struct er
 	return 0;
 }
 
+/* NFS before 4.2, FUSE and others cannot allocate: there the bytes are written. */
+static int allocate(int *fd, size_t len, const char *path)
+{
+	int why = posix_fallocate(*fd, 0, (off_t)len);
+	cleanup_free char *zeros = NULL;
+
+	if (why != EOPNOTSUPP && why != ENOSYS && why != EINVAL)
+		return why;
+	zeros = xcalloc(1, len);
+	return file_write_fd(*fd, zeros, len, path, IGNORED) ||
+	       file_close_written(fd, path, IGNORED);
+}
+
 /*
  * Reserve space for the final status, so that a job that completes on a full disk is not
- * reported as killed. If that fails (some file systems), the status is written like any
- * other file.
+ * reported as killed. If that fails, the status is written like any other file.
  */
 static void reserve(const char *dir, const cJSON *trainjob)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_free char *text = json_text(trainjob);
+	const char *path = path_join(&a, dir, STATE_RESERVE);
 	cleanup_fd int fd =
-		open(path_join(&a, dir, STATE_RESERVE),
-		     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd >= 0 && posix_fallocate(fd, 0, (off_t)(2 * strlen(text) + RESERVE_BYTES)))
-		(void)unlink(path_join(&a, dir, STATE_RESERVE));
+	if (fd >= 0 && allocate(&fd, 2 * strlen(text) + RESERVE_BYTES, path))
+		(void)unlink(path);
 }
 
 /* Write into the reserved space, if it suffices. */
@@ -474,8 +487,7 @@ void state_cancel(struct state_run *run)
 		if (before.dir) {
 			(void)!link_latest(&before, IGNORED);
 		} else if (run->lock >= 0) {
-			(void)unlink(path_join(&a, run->job_dir, STATE_LOCK));
-			(void)rmdir(run->job_dir);
+			state_remove_lock(run->job_dir, &run->lock);
 		}
 	}
 	release(run);

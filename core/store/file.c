@@ -425,8 +425,10 @@ static int put_one(const struct place *p, const struct put_file *f, bool *ret_se
 	if (to < 0)
 		return error_errno(err, errno, "%s", p->full);
 	rc = copy(f, from, to, p->full, err);
-	if (!rc &&
-	    ((sync && fdatasync(to)) || renameat(p->dir, temporary, p->dir, p->name)))
+	if (!rc && sync && fdatasync(to))
+		rc = error_errno(err, errno, "%s", p->full);
+	rc = rc || file_close_written(&to, p->full, err) ? -1 : 0;
+	if (!rc && renameat(p->dir, temporary, p->dir, p->name))
 		rc = error_errno(err, errno, "%s", p->full);
 	if (rc)
 		unlinkat(p->dir, temporary, 0);

@@ -747,8 +747,19 @@ if TRACE:
                         "initialize-dataset", "--uri", f"file://{away}", "--to", to], capture_output=True, text=True)
     check("file: one that cannot be read now is not taken for removed", "" if (first, r.returncode, sorted(files_of(to))) ==
           ("", 1, ["a", "b"]) and f"{away}/a: Stale file handle" in r.stderr else (first, r.returncode, files_of(to), r.stderr))
+    # NFS and AFS say when a file is closed that the quota did not suffice for what was written.
+    log, argv = scratch / "closed", [PROGRAM, "export-model", away, "--uri", f"file://{scratch}/quota"]
+    subprocess.run(["strace", "-f", "-y", "-o", log, "-e", "trace=close", *argv], capture_output=True)
+    shutil.rmtree(scratch / "quota")
+    closed = [line for line in log.read_text().splitlines() if "close(" in line]
+    mine = next(line for line in closed if ".kftrainer-new-" in line or "/quota/a>" in line)
+    which = [line for line in closed if line.split()[0] == mine.split()[0]].index(mine) + 1  # of its thread
+    r = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", "trace=close", "-e", f"inject=close:error=EDQUOT:when={which}", *argv],
+                       capture_output=True, text=True)
+    check("file: one that close() says was not stored is not sent", "" if r.returncode == 1 and "uota exceeded" in r.stderr
+          and not files_of(scratch / "quota") else (r.returncode, files_of(scratch / "quota"), r.stderr))
 else:
-    skip("files that are written to while they are copied, and files of a volume that is away", "no strace here")
+    skip("files that are written to while they are copied, files of a volume that is away, quotas", "no strace here")
 
 # ---- the disk ----
 if TRACE:

@@ -17,7 +17,10 @@ const char *const fetchview_words[] = { "auto", "bar", "lines", "json", "none", 
 
 void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what)
 {
-	*v = (struct fetchview){ .kind = kind, .what = what, .verb = "fetched" };
+	*v = (struct fetchview){ .kind = kind,
+				 .what = what,
+				 .verb = "fetched",
+				 .lock = PTHREAD_MUTEX_INITIALIZER };
 	if (kind == VIEW_AUTO)
 		v->kind = out_terminal(STDERR_FILENO) ? VIEW_BAR : VIEW_LINES;
 }
@@ -136,9 +139,8 @@ static cJSON *numbers(const struct fetchview *v, const struct fetch_progress *no
 	return doc;
 }
 
-void fetchview_tick(void *ctx, const struct fetch_progress *now)
+static void show(struct fetchview *v, const struct fetch_progress *now)
 {
-	struct fetchview *v = ctx;
 	int64_t every = v->kind == VIEW_JSON ? JSON_MS : LINE_MS;
 	cleanup_arena struct arena a = { 0 };
 
@@ -155,32 +157,8 @@ void fetchview_tick(void *ctx, const struct fetch_progress *now)
 		fprintf(stderr, "%s\n", summary(&a, v, now));
 }
 
-void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t bytes)
+static void say(struct fetchview *v, const char *line)
 {
-	struct fetchview *v = ctx;
-	cleanup_arena struct arena a = { 0 };
-	cJSON *doc;
-
-	if (v->kind == VIEW_JSON) {
-		doc = event("file");
-		json_put_str(doc, path, "path");
-		json_put_str(doc, fetch_event_words[e], "state");
-		json_put_int(doc, bytes, "bytes");
-		print_json(doc);
-	} else if (e == FETCH_RESTARTED) {
-		fetchview_say(v, arena_printf(&a,
-					      "%s: restarting: the source has changed, "
-					      "or the data was damaged",
-					      path));
-	} else if (e == FETCH_STARTED && bytes > 0) {
-		fetchview_say(v, arena_printf(&a, "%s: resuming after %s", path,
-					      str_size(&a, bytes)));
-	}
-}
-
-void fetchview_say(void *ctx, const char *line)
-{
-	struct fetchview *v = ctx;
 	cleanup_arena struct arena a = { 0 };
 	cJSON *doc;
 
@@ -192,6 +170,56 @@ void fetchview_say(void *ctx, const char *line)
 	}
 	erase(v);
 	fprintf(stderr, "%s\n", str_visible(&a, line, false));
+}
+
+static void show_file(struct fetchview *v, enum fetch_event e, const char *path,
+		      int64_t bytes)
+{
+	cleanup_arena struct arena a = { 0 };
+	cJSON *doc;
+
+	if (v->kind == VIEW_JSON) {
+		doc = event("file");
+		json_put_str(doc, path, "path");
+		json_put_str(doc, fetch_event_words[e], "state");
+		json_put_int(doc, bytes, "bytes");
+		print_json(doc);
+	} else if (e == FETCH_RESTARTED) {
+		say(v, arena_printf(&a,
+				    "%s: restarting: the source has changed, or the data "
+				    "was damaged",
+				    path));
+	} else if (e == FETCH_STARTED && bytes > 0) {
+		say(v,
+		    arena_printf(&a, "%s: resuming after %s", path, str_size(&a, bytes)));
+	}
+}
+
+void fetchview_tick(void *ctx, const struct fetch_progress *now)
+{
+	struct fetchview *v = ctx;
+
+	pthread_mutex_lock(&v->lock);
+	show(v, now);
+	pthread_mutex_unlock(&v->lock);
+}
+
+void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t bytes)
+{
+	struct fetchview *v = ctx;
+
+	pthread_mutex_lock(&v->lock);
+	show_file(v, e, path, bytes);
+	pthread_mutex_unlock(&v->lock);
+}
+
+void fetchview_say(void *ctx, const char *line)
+{
+	struct fetchview *v = ctx;
+
+	pthread_mutex_lock(&v->lock);
+	say(v, line);
+	pthread_mutex_unlock(&v->lock);
 }
 
 void fetchview_end(struct fetchview *v, const struct fetch_progress *now,

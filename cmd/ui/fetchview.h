@@ -4,6 +4,8 @@
 #ifndef CMD_FETCHVIEW_H
 #define CMD_FETCHVIEW_H
 
+#include <pthread.h>
+
 #include "store/fetch.h"
 #include "store/upload.h"
 
@@ -19,13 +21,14 @@ struct fetchview {
 		int64_t ms, bytes;
 	} speeds[64]; /* samples of the last seconds */
 	unsigned n_speeds;
-	bool drawn; /* the bar is on the screen */
+	bool drawn;           /* the bar is on the screen */
+	pthread_mutex_t lock; /* held by a callback: connections have threads */
 };
 
 /* VIEW_AUTO becomes VIEW_BAR if stderr is a terminal, else VIEW_LINES. */
 void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what);
 
-/* Callbacks for struct fetch_conf; ctx is the view. */
+/* Callbacks for struct fetch_conf, from any thread; ctx is the view. */
 void fetchview_tick(void *ctx, const struct fetch_progress *now);
 /* The callback for struct upload_conf, and an upload's state as that of a fetch. */
 void fetchview_upload_tick(void *ctx, const struct upload_progress *now);

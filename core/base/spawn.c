@@ -117,6 +117,31 @@ const char *spawn_fault(const char *path, int number)
 	return malformed(line, (size_t)n, script, number);
 }
 
+/* What stands where the name of a command belongs: by our message, or that of runc. */
+static const char *name_remedy(const char *message)
+{
+	static const char *const of_shells[] = { "cd", "source", "export", "ulimit" };
+	const char *ours = strstr(message, "command not found: ");
+	const char *name =
+		ours ? ours + strlen("command not found: ") : strstr(message, "exec: \"");
+	size_t len;
+
+	if (!name)
+		return NULL;
+	name += ours ? 0 : strlen("exec: \"");
+	len = strcspn(name, ours ? "" : "\"");
+	for (size_t i = 0; i < N_ELEMENTS(of_shells); i++)
+		if (len == strlen(of_shells[i]) && !memcmp(name, of_shells[i], len))
+			return "only a shell has this command: start one, with sh -c "
+			       "'COMMANDS'";
+	if (name[strcspn(name, "= /\"")] == '=')
+		return "this is a variable, not a command: set it in env (--env)";
+	if (!strchr("/.", *name) && memchr(name, ' ', len))
+		return "these words are one: make each an item of command, or leave out "
+		       "the quotes";
+	return NULL;
+}
+
 const char *spawn_remedy(const char *message)
 {
 	static const struct {
@@ -151,7 +176,7 @@ const char *spawn_remedy(const char *message)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (strstr(message, rows[i].text))
 			return rows[i].remedy;
-	return NULL;
+	return name_remedy(message);
 }
 
 /* The first file of that name in PATH, which may be one that does not start. */

@@ -49,7 +49,10 @@ int spawn_failed(struct error *err, const char *path, int number);
  * number says. Allocates nothing: the kubelet calls it after vfork().
  */
 const char *spawn_fault(const char *path, int number);
-/* The remedy for a message with one of those words; else NULL. */
+/*
+ * The remedy for a message with one of those words, or of a command that does not exist, as
+ * its name is several words, a variable or a command of a shell; else NULL.
+ */
 const char *spawn_remedy(const char *message);
 
 #endif

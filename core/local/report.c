@@ -376,25 +376,6 @@ static const char *script_hint(const cJSON *end, const char *text)
 	return remedy ? remedy : text;
 }
 
-/* The hint about a command that does not exist: what is written where its name belongs. */
-static const char *not_found_hint(const cJSON *end)
-{
-	static const char *const of_shells[] = { "cd", "source", "export", "ulimit",
-						 NULL };
-	const char *message = json_str(end, "message");
-	const char *name = message ? str_after(message, "command not found: ") : NULL;
-
-	if (name && str_in(name, of_shells))
-		return "only a shell has this command: start one, with sh -c 'COMMANDS'";
-	if (name && name[strcspn(name, "= /")] == '=')
-		return "this is a variable, not a command: set it with --env";
-	if (name && strchr(name, ' '))
-		return "these words are one: make each an item of command, or leave the "
-		       "quotes away";
-	return script_hint(end, "command not found: install it on this machine, or use "
-				"its environment (--venv); images are not pulled");
-}
-
 /* As if torchrun had reported it, which names signals in its log. */
 static void add_signal_hint(struct buf *out, int64_t sig)
 {
@@ -423,7 +404,9 @@ static const char *start_hint(const struct stream *s, const cJSON *end, int64_t 
 	if (ours && (code == 126 || spawn_remedy(ours)))
 		return "";
 	if (code == 127)
-		return not_found_hint(end);
+		return script_hint(end, "command not found: install it on this machine, "
+					"or use its environment (--venv); images are not "
+					"pulled");
 	return script_hint(end, "file not executable: run chmod +x on it, or start it "
 				"with its interpreter");
 }

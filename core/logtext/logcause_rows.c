@@ -418,7 +418,7 @@ const struct log_cause log_causes[] = {
 
 	/* The causes in frameworks: docs/stacks.md tells more. */
 	{ AT("in ", "Lightning, but the product"), 0,
-	  "Lightning's Trainer has not the shape of the job: num_nodes is the number of "
+	  "Lightning's Trainer does not have the shape of the job: num_nodes is the number of "
 	  "its nodes, devices that of the processes of each" },
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
 	  "torchtune's recipes for several devices need GPUs: without, use one process per "

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "logtext/firsterror.h"
 #include "logtext/logcause.h"
@@ -232,6 +233,15 @@ static const char *killer(struct why *w, const struct failure *f)
 	return probe && strstr(probe, " probe") ? why_quote(w, event_message(e)) : NULL;
 }
 
+static const char *not_started(struct why *w, const char *message, const char *reason)
+{
+	const char *remedy = message ? spawn_remedy(message) : NULL;
+
+	return arena_printf(w->arena, "could not be started: %s (%s)%s%s",
+			    why_quote(w, message), reason, remedy ? ": " : "",
+			    remedy ? remedy : "");
+}
+
 static const char *ended(struct why *w, const struct failure *f)
 {
 	const struct pod_fact *fact = &f->fact;
@@ -253,8 +263,7 @@ static const char *ended(struct why *w, const struct failure *f)
 			limit ? "using more memory than its limit of " : "want of memory",
 			limit ? limit : "", (long long)fact->exit_code, more);
 	if (fact->cause == POD_START)
-		return arena_printf(w->arena, "could not be started: %s (%s)",
-				    why_quote(w, message), fact->reason);
+		return not_started(w, message, fact->reason);
 	return arena_printf(w->arena, "ended with exit code %lld%s%s%s%s%s",
 			    (long long)fact->exit_code, signal ? " (" : "",
 			    signal ? signal : "", signal ? ")" : "", hint, more);

@@ -13,6 +13,9 @@ check "of one that failed: the first rank, its exit code" \
 	says 0 '^fails has failed: the first failure is that of node-1 .*ended with exit code 3; its log says "ValueError: boom"' why fails
 check "... where there is more" says 0 '^More: kftrainer logs --local fails -n default' why --local fails
 check "... as JSON" says 0 '"reason": "ExitCode"' why fails -o json
+"$kftrainer" submit --local -q --name words --runtime torch-distributed -- 'python3 a.py' >"$scratch/out" 2>&1
+check "words that are one: what to do" says 0 \
+	'could not be started: command not found: python3 a.py \(StartError\): these words are one: make each an item of command' why words
 check "a name that is nearly right" says 1 'did you mean .fails.\?' why fials
 local_job ended true
 check "of one that is complete" says 0 '^ended completed ' why ended

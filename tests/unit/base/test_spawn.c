@@ -203,4 +203,29 @@ TEST(test_a_file_of_the_path_that_does_not_start)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* What is written where the name of a command belongs; the last three are runc's words. */
+TEST(test_remedies_of_names)
+{
+	static const char *const rows[][2] = {
+		{ "command not found: trian", NULL },
+		{ "command not found: cd", "only a shell has this command" },
+		{ "command not found: cds", NULL },
+		{ "command not found: A=1", "this is a variable, not a command" },
+		{ "command not found: python3 a.py --b=1", "these words are one" },
+		{ "command not found: /opt/my tools/a", NULL },
+		{ "container init: exec: \"python3 a.py\": executable file not found in "
+		  "$PATH: unknown",
+		  "these words are one" },
+		{ "exec: \"source\": executable file not found", "only a shell has" },
+		{ "exec: \"trian\": executable file not found in $PATH: a=b", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *have = spawn_remedy(rows[i][0]);
+
+		if (!have != !rows[i][1] || (have && !str_starts(have, rows[i][1])))
+			fail_msg("%s: %s", rows[i][0], have ? have : "none");
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -192,7 +192,7 @@ TEST(test_causes)
 		{ "", "'exitCode':127,'message':'command not found: cd'", 127,
 		  "hint: only a shell has this command: start one, with sh -c" },
 		{ "", "'exitCode':127,'message':'command not found: A=1'", 127,
-		  "hint: this is a variable, not a command: set it with --env" },
+		  "hint: this is a variable, not a command: set it in env" },
 		{ "", "'exitCode':127,'message':'command not found: python3 a.py --b=1'",
 		  127, "hint: these words are one: make each an item of command" },
 		{ "",

@@ -366,7 +366,7 @@ static const struct row {
 	/* Lightning-AI/pytorch-lightning#10098 */
 	{ "ValueError: You set `devices=4` and `num_nodes=1` in Lightning, but the product "
 	  "(4 * 1) does not match the world size (2).",
-	  "Lightning's Trainer has not the shape of the job", LOG_OWN },
+	  "Lightning's Trainer does not have the shape of the job", LOG_OWN },
 	/* BasicSR#626, LoRA#79; hkchengrex/XMem#18 */
 	{ "train.py: error: unrecognized arguments: --local-rank=0",
 	  "torch.distributed.launch passes --local-rank", LOG_OWN },

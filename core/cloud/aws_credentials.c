@@ -232,7 +232,11 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 			.service = "sts",
 			.now = clock_now() },
 		key);
-	if (http_retry(c->retrier, what, &req, &resp, err))
+	if (http_retry_call(c->retrier,
+			    &(struct http_retry_call){ .what = what,
+						       .req = &req,
+						       .passes = aws_error_passes },
+			    &resp, err))
 		return -1;
 	if (resp.status != 200)
 		return sts_refused(c, &resp, what, err);

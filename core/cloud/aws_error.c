@@ -1,6 +1,8 @@
 /* Reads the XML errors of AWS; see aws_error.h. */
 #include "cloud/aws_error.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/str.h"
 #include "cloud/xml.h"
@@ -45,4 +47,31 @@ struct aws_error aws_error_read(struct arena *arena, const struct buf *body)
 	if (body->len && xml_read(body->data, body->len, &reader, IGNORED))
 		return (struct aws_error){ .code = "", .message = "" };
 	return r.error;
+}
+
+const char *aws_error_passes(struct arena *arena, const struct http_response *r)
+{
+	static const char *const codes[] = { "RequestTimeout",
+					     "RequestTimeoutException",
+					     "Throttling",
+					     "ThrottlingException",
+					     "ThrottledException",
+					     "RequestThrottled",
+					     "RequestThrottledException",
+					     "RequestLimitExceeded",
+					     "TooManyRequestsException",
+					     "BandwidthLimitExceeded",
+					     "PriorRequestNotComplete",
+					     "SlowDown",
+					     "IDPCommunicationError",
+					     NULL };
+	struct aws_error e;
+
+	if (r->status / 100 != 4)
+		return NULL;
+	e = aws_error_read(arena, &r->body);
+	/* InvalidIdentityToken, if STS did not reach the cluster's OIDC provider */
+	if (!str_in(e.code, codes) && !strstr(e.message, "retrieve verification key"))
+		return NULL;
+	return arena_printf(arena, "%s: %s", e.code, e.message);
 }

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "net/http.h"
 
 struct aws_error {
 	const char *code;    /* "NoSuchKey"; "" if the answer has none */
@@ -20,5 +21,11 @@ struct aws_error {
 
 /* Never fails: all members are empty if the body has no such error. */
 struct aws_error aws_error_read(struct arena *arena, const struct buf *body);
+
+/*
+ * For http_retry_call.passes: "Throttling: Rate exceeded" of a response with 4xx that AWS's
+ * SDKs retry; else NULL.
+ */
+const char *aws_error_passes(struct arena *arena, const struct http_response *r);
 
 #endif

@@ -74,6 +74,16 @@ static int call_once(struct http_retrier *retrier, const struct http_retry_call 
 	return http_do(retrier->conf.http, &req, ret, err);
 }
 
+/* q->passes() of a response that is not the last one. */
+static const char *what_passes(const struct http_retrier *retrier,
+			       const struct http_retry_call *q, int tried, int rc,
+			       struct arena *arena, const struct http_response *r)
+{
+	if (rc || !q->passes || tried >= retrier->conf.tries || stop_requested())
+		return NULL;
+	return q->passes(arena, r);
+}
+
 /* True: the server certainly did not process the request. */
 static bool is_refused(int rc, const struct http_response *r, const struct error *err)
 {
@@ -113,12 +123,14 @@ int http_retry_call(struct http_retrier *retrier, const struct http_retry_call *
 {
 	for (int tried = 0, next;; tried++) {
 		struct http_response r = { .retry_after_ms = -1 };
+		cleanup_arena struct arena arena = { 0 };
 		struct error why = { 0 };
 		int rc = call_once(retrier, q, &r, &why);
+		const char *passes = what_passes(retrier, q, tried, rc, &arena, &r);
 		int64_t pause = retry_pause(tried, r.retry_after_ms);
 		bool check_done = q->is_done && !is_refused(rc, &r, &why);
 
-		if (!is_passing(rc, &r, &why)) {
+		if (!passes && !is_passing(rc, &r, &why)) {
 			if (!rc)
 				*ret = r;
 			else
@@ -127,6 +139,8 @@ int http_retry_call(struct http_retrier *retrier, const struct http_retry_call *
 		}
 		if (!rc)
 			retry_fail(&why, r.status);
+		if (passes)
+			error_set(&why, ERR_BUSY, "HTTP %d %s", r.status, passes);
 		http_response_release(&r);
 		*err = why;
 		next = pause_before_retry(retrier, q, tried, check_done, pause, err);

@@ -45,6 +45,12 @@ struct http_retry_call {
 	 * try succeeded; the response then has status 0. NULL: the call is idempotent.
 	 */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
+	/*
+	 * What a response says whose cause passes, although its status is final, such as
+	 * "Throttling: Rate exceeded" with 400; in the arena. It is retried, and the last
+	 * one is returned. NULL: its status decides; also in place of the function.
+	 */
+	const char *(*passes)(struct arena *arena, const struct http_response *r);
 	void *ctx;
 };
 MUST_CHECK int http_retry_call(struct http_retrier *retrier,

@@ -466,6 +466,7 @@ static int send_once(struct s3_bucket *b, const struct s3_request *req,
 					   .req = &http,
 					   .prepare = sign_again,
 					   .is_done = req->is_done ? is_done : NULL,
+					   .passes = aws_error_passes,
 					   .ctx = h };
 
 	*h = (struct exchange){ .bucket = b, .req = req };

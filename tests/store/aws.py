@@ -52,6 +52,10 @@ class Handler(BaseHTTPRequestHandler):
         action = form["Action"][0]
         self.note(action, {k: v[0] for k, v in form.items()} | {"auth": self.headers.get("Authorization")})
         cloud = self.server.cloud
+        if cloud.throttle:
+            cloud.throttle -= 1
+            return self.answer(400, "<ErrorResponse><Error><Code>Throttling</Code><Message>Rate exceeded</Message></Error>"
+                               "</ErrorResponse>", "text/xml")
         if cloud.deny:
             return self.answer(403, '<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender'
                                f"</Type><Code>{cloud.deny}</Code><Message>not you</Message></Error></ErrorResponse>",
@@ -199,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
 class Cloud:
     def __init__(self, access, secret):
         self.access, self.secret, self.token, self.oauth = access, secret, "the-session-token", "ya29.the-token"
-        self.scope, self.busy, self.payer = "", 0, None
+        self.scope, self.busy, self.payer, self.throttle, self.imds_v1 = "", 0, None, 0, 0
         self.asked, self.lasts, self.deny, self.pod = [], 3600, None, "pod-token"
         self.objects, self.public, self.composed, self.parts = {}, False, set(), {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

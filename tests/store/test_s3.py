@@ -556,7 +556,13 @@ with_keys("a profile and no home", {"HOME": None, "AWS_PROFILE": "keys"}, [], 1,
 config.unlink()
 cloud.deny = "AccessDenied"
 with_keys("STS says no", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"], 1, ["trust policy"])
-cloud.deny, cloud.pod = None, "another"
+cloud.deny, cloud.throttle = None, 2
+with_keys("STS that throttles, with status 400", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"] * 3)
+cloud.throttle = 99
+problem = fetch("s3://buck/one.txt", ["STS answers 400 Throttling: Rate exceeded"], {"ENDPOINT": MOTO} | IRSA | {
+    "AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, status=1, argv=["--retries", 1])
+check("... for ever: an error, in its words", problem)
+cloud.throttle, cloud.pod = 0, "another"
 with_keys("Pod Identity says no", POD, ["pod identity"], 1, ["Pod Identity agent"])
 cloud.pod = "pod-token"
 with_keys("no token to strangers in the clear", POD | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/x"}, [], 1,

@@ -33,4 +33,41 @@ TEST(test_errors)
 	}
 }
 
+TEST(test_what_passes)
+{
+	static const struct {
+		int status;
+		const char *xml, *want;
+	} rows[] = {
+		{ 400,
+		  "<ErrorResponse><Error><Code>Throttling</Code><Message>Rate "
+		  "exceeded</Message></Error></ErrorResponse>",
+		  "Throttling: Rate exceeded" },
+		{ 400, "<Error><Code>RequestTimeout</Code></Error>", "RequestTimeout: " },
+		{ 400,
+		  "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>"
+		  "Couldn't retrieve verification key from your identity "
+		  "provider</Message></Error></ErrorResponse>",
+		  "InvalidIdentityToken: Couldn't retrieve verification key from your "
+		  "identity provider" },
+		{ 400,
+		  "<Error><Code>InvalidIdentityToken</Code><Message>Incorrect token "
+		  "audience</Message></Error>",
+		  NULL },
+		{ 403, "<Error><Code>AccessDenied</Code></Error>", NULL },
+		{ 400, "", NULL },
+		/* its status suffices */
+		{ 503, "<Error><Code>SlowDown</Code></Error>", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct http_response r = { .status = rows[i].status, .body.max = 1000 };
+
+		buf_adds(&r.body, rows[i].xml);
+		check_text(rows[i].xml, aws_error_passes(&arena, &r), rows[i].want);
+		buf_release(&r.body);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "cloud/aws_domain.h"
 #include "cloud/aws_error.h"
 #include "cloud/aws_profile.h"
 #include "cloud/secret.h"
@@ -65,6 +64,7 @@ struct aws_credentials {
 	struct settings set;
 	struct aws_files files;
 	const char *region, *endpoint; /* endpoint: the profile's for STS; or NULL */
+	struct aws_variant variant;
 	struct http_retrier *retrier;
 	struct http_client *direct; /* without a proxy, for servers nearby */
 	struct token_cache cache;
@@ -88,6 +88,7 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
 			      &ignored))
 		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
+	c->variant = aws_variant_of(conf, &p);
 	c->retrier = http_retrier_new(&c->arena, &conf->retry);
 	token_cache_init(&c->cache, renew, c);
 	return c;
@@ -169,7 +170,8 @@ static const char *sts_endpoint(struct aws_credentials *c, struct arena *arena)
 		return c->set.AWS_ENDPOINT_URL;
 	if (c->endpoint)
 		return c->endpoint;
-	return arena_printf(arena, "https://sts.%s.%s", c->region, aws_domain(c->region));
+	return arena_printf(arena, "https://%s",
+			    aws_host(arena, "sts", c->region, c->variant));
 }
 
 static int sts_refused(struct aws_credentials *c, const struct http_response *resp,

@@ -76,6 +76,8 @@ static void put_profile(void *profile, const char *within, const char *key,
 		{ "endpoint_url", &p->endpoint },
 		{ "services", &p->services },
 		{ "ca_bundle", &p->ca_bundle },
+		{ "use_fips_endpoint", &p->fips },
+		{ "use_dualstack_endpoint", &p->dualstack },
 		{ "role_arn", &p->role },
 		{ "source_profile", &p->source_profile },
 		{ "credential_source", &p->credential_source },
@@ -233,6 +235,25 @@ int aws_profile_load(struct aws_profile *ret, bool *ret_found, struct arena *are
 	*ret = p;
 	*ret_found = found;
 	return 0;
+}
+
+static bool is_on(const struct cloud_conf *conf, const char *name, const char *of_profile)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *value = aws_env(&arena, conf, name);
+
+	value = value ? value : of_profile;
+	return value && !strcasecmp(value, "true");
+}
+
+struct aws_variant aws_variant_of(const struct cloud_conf *conf,
+				  const struct aws_profile *profile)
+{
+	return (struct aws_variant){
+		.fips = is_on(conf, "AWS_USE_FIPS_ENDPOINT", profile->fips),
+		.dualstack =
+			is_on(conf, "AWS_USE_DUALSTACK_ENDPOINT", profile->dualstack),
+	};
 }
 
 const char *aws_ca_bundle(struct arena *arena, const struct cloud_conf *conf,

@@ -16,11 +16,12 @@
 #ifndef CLOUD_AWS_PROFILE_H
 #define CLOUD_AWS_PROFILE_H
 
+#include "cloud/aws_domain.h"
 #include "cloud/cloud.h"
 
 struct aws_profile { /* NULL: not set */
 	const char *access, *secret, *token;
-	const char *region, *endpoint, *ca_bundle;
+	const char *region, *endpoint, *ca_bundle, *fips, *dualstack;
 	const char *services, *s3_endpoint,
 		*sts_endpoint; /* the last two from `services` */
 	const char *role, *source_profile, *credential_source, *token_file;
@@ -55,6 +56,13 @@ MUST_CHECK int aws_profile_load(struct aws_profile *ret, bool *ret_found,
  */
 const char *aws_ca_bundle(struct arena *arena, const struct cloud_conf *conf,
 			  const char **ret_setting);
+
+/*
+ * AWS_USE_FIPS_ENDPOINT and AWS_USE_DUALSTACK_ENDPOINT, or the profile's use_fips_endpoint
+ * and use_dualstack_endpoint.
+ */
+struct aws_variant aws_variant_of(const struct cloud_conf *conf,
+				  const struct aws_profile *profile);
 
 /*
  * Read a profile from a file's text; `config`: it has the form of ~/.aws/config. False:

@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cloud/aws_credentials.h"
-#include "cloud/aws_domain.h"
 #include "cloud/aws_profile.h"
 #include "cloud/gs_token.h"
 #include "net/uri.h"
@@ -35,6 +34,7 @@ struct s3_bucket {
 	bool google;                     /* of gs:// */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
+	struct aws_variant variant;      /* of AWS's endpoints */
 	struct sigv4_pair payer;         /* a header: who pays, if the requester has to */
 	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
@@ -223,6 +223,7 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, struct erro
 	if (!b->google && aws_profile_load(&profile, &found, &b->arena, &files,
 					   files.profile, &ignored))
 		profile = (struct aws_profile){ 0 };
+	b->variant = aws_variant_of(&cloud, &profile);
 	if (find_endpoint(b, conf, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err) ||
 	    find_payer(b, conf, err))
@@ -286,7 +287,7 @@ static struct address address_of(struct s3_bucket *b, struct arena *arena,
 		a.host = str_slice(arena, rest, strcspn(rest, "/"));
 		base = rest + strlen(a.host);
 	} else {
-		a.host = arena_printf(arena, "s3.%s.%s", region, aws_domain(region));
+		a.host = aws_host(arena, "s3", region, b->variant);
 	}
 	if (b->in_host)
 		a.host = arena_printf(arena, "%s.%s", b->name, a.host);

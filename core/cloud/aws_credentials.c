@@ -44,6 +44,7 @@ enum {
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN)      \
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) \
 	X(AWS_EC2_METADATA_DISABLED)              \
+	X(AWS_EC2_METADATA_V1_DISABLED)           \
 	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)
 
 #define AS_FIELD(name) const char *name;
@@ -419,6 +420,7 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 	return 0;
 }
 
+/* `token` NULL: ask for one; "": a server without any. */
 static int imds_get(struct aws_credentials *c, const char *token, const char *path,
 		    struct http_response *ret, struct error *err)
 {
@@ -433,7 +435,7 @@ static int imds_get(struct aws_credentials *c, const char *token, const char *pa
 				    .url = arena_printf(&arena, "%.*s%s",
 							(int)str_length_before(base, '/'),
 							base, path),
-				    .headers = headers };
+				    .headers = token && !*token ? NULL : headers };
 
 	return ask_near(c, &req, ret, err);
 }
@@ -445,6 +447,18 @@ static const char *word_of(struct arena *arena, const struct http_response *r)
 
 	text[strcspn(text, " \t\r\n")] = 0;
 	return text;
+}
+
+/*
+ * Does the server refuse the request for a token as one that has none, such as kube2iam or
+ * OpenStack's?
+ */
+static bool is_v1(const struct aws_credentials *c, int status)
+{
+	const char *disabled = c->set.AWS_EC2_METADATA_V1_DISABLED;
+
+	return (status == 403 || status == 404 || status == 405) &&
+	       !(disabled && !strcasecmp(disabled, "true"));
 }
 
 /* Outside AWS: no response, or one that there is no role, is not an error. */
@@ -459,9 +473,9 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 	if (disabled && !strcasecmp(disabled, "true"))
 		return 0;
 	if (imds_get(c, NULL, "/latest/api/token", &token, IGNORED) ||
-	    token.status != 200)
+	    (token.status != 200 && !is_v1(c, token.status)))
 		return 0;
-	with = word_of(&arena, &token);
+	with = token.status == 200 ? word_of(&arena, &token) : "";
 	f->source = "the machine's role (IMDS)";
 	if (imds_get(c, with, IMDS_ROLES, &role, err))
 		return error_wrap(err, "%s", f->source);

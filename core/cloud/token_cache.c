@@ -24,10 +24,9 @@ static bool is_due(const struct token_cache *c, bool refused)
 
 	if (!c->filled)
 		return true;
-	if (!c->expires)
-		return false;
-	return clock_now() >= c->expires - EARLY_S ? age_ms > RETRY_MS
-						   : refused && age_ms > REFUSED_MS;
+	if (c->expires && clock_now() >= c->expires - EARLY_S)
+		return age_ms > RETRY_MS;
+	return refused && age_ms > REFUSED_MS;
 }
 
 static int renew(struct token_cache *c, struct error *err)
@@ -36,7 +35,7 @@ static int renew(struct token_cache *c, struct error *err)
 
 	c->renewed_ms = clock_ms();
 	if (c->renew(c->ctx, &expires, err))
-		return c->filled && clock_now() < c->expires ? 0 : -1;
+		return c->filled && (!c->expires || clock_now() < c->expires) ? 0 : -1;
 	c->expires = expires;
 	c->filled = true;
 	return 0;

@@ -2,7 +2,8 @@
  * token_cache.h - share expiring credentials among threads, and renew them.
  *
  * They are renewed 5 minutes before they expire and, at most once in 30 s, when a server
- * refuses them. If a renewal fails, credentials that are still valid are used.
+ * refuses them: also those that never expire, because their file may have been replaced. If
+ * a renewal fails, credentials that are still valid are used.
  */
 #ifndef CLOUD_TOKEN_CACHE_H
 #define CLOUD_TOKEN_CACHE_H

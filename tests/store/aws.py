@@ -84,13 +84,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self):
         if self.path == "/latest/api/token" and not self.doubled() and self.headers.get("X-aws-ec2-metadata-token-ttl-seconds"):
             self.note("imds token")
+            if self.server.cloud.imds_v1:
+                return self.answer(self.server.cloud.imds_v1, "")
             return self.answer(200, "imds-session", "text/plain")
         return self.xml()
 
     def do_GET(self):
         cloud, path = self.server.cloud, urlsplit(self.path).path
         if path.startswith("/latest/"):
-            if self.headers.get("X-aws-ec2-metadata-token") != "imds-session":
+            if self.headers.get("X-aws-ec2-metadata-token") != (None if cloud.imds_v1 else "imds-session"):
                 return self.answer(401, "")
             self.note("imds")
             return self.answer(200, "the-role\n" if path == ROLES else self.key("Token"), "text/plain")

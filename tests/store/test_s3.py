@@ -420,6 +420,10 @@ check("Pod Identity: the token of the file", "" if got == ["pod-token"] else got
 cloud.busy = 1
 with_keys("EKS Pod Identity, whose agent is busy", POD, ["pod identity"])
 with_keys("IMDSv2", IMDS, ["imds token", "imds", "imds"])
+for cloud.imds_v1 in (403, 404, 405):
+    with_keys(f"IMDSv1, of a server that refuses to give a token with {cloud.imds_v1}", IMDS, ["imds token", "imds", "imds"])
+with_keys("... unless that is disabled", IMDS | TLS | {"AWS_EC2_METADATA_V1_DISABLED": "true"}, ["imds token"], 1, ["without credentials"])
+cloud.imds_v1 = 0
 with_keys("own keys come first", KEYS | POD | IMDS, [])
 credentials.write_text(f"[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id={ACCESS}\n"
                        f"aws_secret_access_key = {SECRET}\n")

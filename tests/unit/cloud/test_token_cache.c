@@ -35,7 +35,10 @@ TEST(test_renewal)
 		{ "refused", 7200, 60000, true, false, 1, 0 },
 		{ "refused, just fetched", 7200, 10000, true, false, 0, 0 },
 		{ "refused, the source fails", 7200, 60000, true, true, 1, 0 },
-		{ "for ever", 0, 60000, true, false, 0, 0 },
+		{ "for ever", 0, 60000, false, false, 0, 0 },
+		{ "for ever, refused", 0, 60000, true, false, 1, 0 },
+		{ "for ever, refused, just fetched", 0, 10000, true, false, 0, 0 },
+		{ "for ever, refused, the source fails", 0, 60000, true, true, 1, 0 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {

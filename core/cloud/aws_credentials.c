@@ -67,7 +67,8 @@ struct aws_credentials {
 	const char *region, *endpoint; /* endpoint: the profile's for STS; or NULL */
 	struct aws_variant variant;
 	struct http_retrier *retrier;
-	struct http_client *direct; /* without a proxy, for servers nearby */
+	struct http_client *direct;       /* without a proxy, for servers nearby */
+	const char *ca_file, *ca_setting; /* its CAs; or NULL */
 	struct token_cache cache;
 	struct found now; /* guarded by its lock */
 };
@@ -90,6 +91,8 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 			      &ignored))
 		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
 	c->variant = aws_variant_of(conf, &p);
+	if (!aws_env(&c->arena, conf, "SSL_CERT_FILE"))
+		c->ca_file = aws_ca_bundle(&c->arena, conf, &c->ca_setting);
 	c->retrier = http_retrier_new(&c->arena, &conf->retry);
 	token_cache_init(&c->cache, renew, c);
 	return c;
@@ -322,7 +325,10 @@ static int assume_role(struct aws_credentials *c, struct found *f, const struct 
 static int ask_near(struct aws_credentials *c, struct http_request *req,
 		    struct http_response *ret, struct error *err)
 {
-	const struct http_conf conf = { .proxy = "", .http1 = true };
+	const struct http_conf conf = { .proxy = "",
+					.http1 = true,
+					.ca_file = c->ca_file,
+					.ca_setting = c->ca_file ? c->ca_setting : NULL };
 
 	if (!c->direct && http_client_new(&c->direct, &conf, err))
 		return -1;

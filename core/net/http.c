@@ -64,6 +64,14 @@ static const char *system_ca(void)
 	return NULL;
 }
 
+/* As Go and OpenSSL: besides the file. */
+static const char *system_dirs(void)
+{
+	const char *set = getenv("SSL_CERT_DIR");
+
+	return set && *set ? set : NULL;
+}
+
 /* ---- TLS sessions ---- */
 
 static void sessions_lock(CURL *easy, curl_lock_data which, curl_lock_access how,
@@ -156,6 +164,8 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->receive_bytes = conf->receive_bytes ? conf->receive_bytes : RECEIVE_BYTES;
 	if (!client->ca_pem)
 		client->ca_file = copy(conf->ca_file ? conf->ca_file : system_ca());
+	if (!client->ca_pem && !conf->ca_file)
+		client->ca_dirs = copy(system_dirs());
 	pthread_mutex_init(&client->lock, NULL);
 	client->own_sessions = !conf->sessions;
 	client->sessions = conf->sessions ? conf->sessions : http_sessions_new();
@@ -190,6 +200,7 @@ void http_client_free(struct http_client *client)
 	trust_free(client->trust);
 	free(client->ca_pem);
 	free(client->ca_file);
+	free(client->ca_dirs);
 	free(client->ca_setting);
 	free(client->cert_pem);
 	str_wipe_free(client->key_pem);

@@ -34,7 +34,10 @@ void http_sessions_free(struct http_sessions *s);
 
 /* Everything but the sessions is copied. */
 struct http_conf {
-	/* Trusted CAs: the text, or the file; both NULL: the system's (see http.c). */
+	/*
+	 * Trusted CAs: the text, or the file, or a directory of files; both NULL: the
+	 * system's (see http.c) and those of SSL_CERT_DIR.
+	 */
 	const char *ca_pem, *ca_file;
 	/*
 	 * The setting that names them, for messages; NULL: SSL_CERT_FILE, or with ca_pem

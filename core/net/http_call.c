@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -24,7 +23,6 @@ enum {
 	FIRST_MS = 5 * 60 * 1000,
 };
 #define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
-#define MAX_CA       ((size_t)4 * 1024 * 1024)
 
 void http_response_release(struct http_response *r)
 {
@@ -521,48 +519,6 @@ static const char *without_query(struct arena *a, const char *url)
 	return str_visible(a, str_slice(a, url, strcspn(url, "?#")), false);
 }
 
-/* Read the pool from the configured text or file. */
-static int read_trust(struct trust **ret, const struct http_client *client,
-		      struct error *err)
-{
-	cleanup_buf struct buf text = { .max = MAX_CA };
-
-	if (client->ca_pem)
-		return trust_new(ret, client->ca_pem, err);
-	if (file_read(&text, client->ca_file, err))
-		return -1;
-	return trust_new(ret, text.data ? (char *)text.data : "", err);
-}
-
-/* Load the pool at the first https call. */
-static int load_trust(struct call *c)
-{
-	struct http_client *client = c->client;
-	const char *setting = client->ca_setting, *from = client->ca_file;
-	struct error why = { 0 };
-	int rc = 0;
-
-	if (client->insecure)
-		return 0;
-	if (!client->ca_pem && !client->ca_file)
-		return error_set(c->err, ERR_UNTRUSTED,
-				 "%s: no CA certificates found on this system; set "
-				 "SSL_CERT_FILE",
-				 c->host);
-	pthread_mutex_lock(&client->lock);
-	if (!client->trust)
-		rc = read_trust(&client->trust, client, &why);
-	pthread_mutex_unlock(&client->lock);
-	if (!rc)
-		return 0;
-	from = from ? from : setting ? setting : "the settings";
-	return error_set(c->err, ERR_INVALID,
-			 "%s: cannot read CA certificates from %s%s%s%s: %s", c->host,
-			 from, setting && client->ca_file ? " (" : "",
-			 setting && client->ca_file ? setting : "",
-			 setting && client->ca_file ? ")" : "", why.msg);
-}
-
 static int set_target(struct call *c, struct slot *s)
 {
 	const struct http_client *client = c->client;
@@ -584,7 +540,7 @@ static int set_target(struct call *c, struct slot *s)
 		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
 		set_server_name(c, &t, client->server_name);
 		if (is_tls(&t))
-			rc = load_trust(c);
+			rc = call_load_trust(c);
 		if (!rc)
 			rc = keep_origin(c, s, &t);
 	}

@@ -37,7 +37,8 @@ struct http_sessions {
 struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *user_agent;
 	char *ca_file, *ca_setting;
-	struct arena arena;        /* owns the strings of the proxy */
+	char *ca_dirs;      /* SSL_CERT_DIR: directories, separated by ':'; or NULL */
+	struct arena arena; /* owns the strings of the proxy */
 	const struct proxy *proxy; /* for all servers; NULL: by the environment */
 	bool all_proxy, insecure, http1, h2c, after_stop;
 	size_t max_idle, receive_bytes;
@@ -75,6 +76,11 @@ struct slot *http_slot_take(struct http_client *client);
 void http_slots_free(struct slot *s); /* the list; NULL is fine */
 /* Run a prepared call to its end. The caller removes its handle from `multi`. */
 CURLcode http_drive(struct call *c, CURLM *multi);
+
+/* ---- http_trust.c ---- */
+
+/* Load the client's trusted CAs, at its first https call. */
+MUST_CHECK int call_load_trust(struct call *c);
 
 /* ---- http_call.c: one call ---- */
 

@@ -160,6 +160,22 @@ const char *scheme_list_put(struct arena *arena)
 	return str_join(arena, names, " or ");
 }
 
+/* The scheme's, else that of Python's requests. */
+static const char *ca_file(struct arena *arena, const struct store_conf *conf,
+			   const struct scheme *scheme, const char **ret_setting)
+{
+	static const char *const settings[] = { "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE" };
+	const char *file = NULL;
+
+	if (scheme && scheme->ca_file)
+		file = scheme->ca_file(arena, conf, ret_setting);
+	for (size_t i = 0; !file && i < N_ELEMENTS(settings); i++) {
+		*ret_setting = settings[i];
+		file = store_env(conf, settings[i]);
+	}
+	return file;
+}
+
 int store_http_new(struct http_client **ret, const struct store_conf *conf,
 		   const struct http_conf *like, struct error *err)
 {
@@ -173,8 +189,8 @@ int store_http_new(struct http_client **ret, const struct store_conf *conf,
 		return -1;
 	http.http1 = true;
 	scheme = named_scheme(uri.scheme);
-	if (scheme && scheme->ca_file && !store_env(conf, "SSL_CERT_FILE"))
-		file = scheme->ca_file(&arena, conf, &setting);
+	if (!store_env(conf, "SSL_CERT_FILE"))
+		file = ca_file(&arena, conf, scheme, &setting);
 	if (file && !file_exists(file))
 		return error_set(err, ERR_INVALID, "%s: no such file: %s", setting, file);
 	if (file) {

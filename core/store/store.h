@@ -84,8 +84,8 @@ struct http_retrier *store_retrier(struct arena *arena, const struct store_conf 
 
 /*
  * A client for conf->uri (only uri, env and ctx are used): HTTP/1.1, with the CA file
- * that the scheme's own programs use (scheme->ca_file) unless SSL_CERT_FILE is set. The
- * rest is as `like`.
+ * that the scheme's own programs use (scheme->ca_file), or that of REQUESTS_CA_BUNDLE or
+ * CURL_CA_BUNDLE, as Python's requests, unless SSL_CERT_FILE is set. The rest is as `like`.
  */
 MUST_CHECK int store_http_new(struct http_client **ret, const struct store_conf *conf,
 			      const struct http_conf *like, struct error *err);

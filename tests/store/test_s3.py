@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import shutil
+import ssl
 import subprocess
 import sys
 import time
@@ -297,6 +298,22 @@ BUNDLE = ENV | {"SSL_CERT_FILE": None, "AWS_CA_BUNDLE": scratch / "ca.pem"}
 check("AWS_CA_BUNDLE says whom to trust", fetch("s3://buck/data", FOLDER, BUNDLE))
 check("unless SSL_CERT_FILE does", fetch("s3://buck/data", FOLDER, ENV | {"AWS_CA_BUNDLE": "/none"}))
 check("and for an upload", sends(scratch / "ca.pem", "s3://buck/ca.pem", BUNDLE))
+NOBODY = ENV | {"SSL_CERT_FILE": None}
+for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+    check(name + " says whom to trust", fetch("s3://buck/one.txt", {"one.txt": b"other"}, NOBODY | {name: scratch / "ca.pem"}))
+    check("... unless SSL_CERT_FILE does", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV | {name: "/none"}))
+    check("... or AWS_CA_BUNDLE", fetch("s3://buck/one.txt", {"one.txt": b"other"}, BUNDLE | {name: scratch / "other.pem"}))
+# As a ConfigMap or a Secret is mounted: links, and what is no PEM beside them.
+mounted = scratch / "mounted"
+(mounted / "..data").mkdir(parents=True)
+(mounted / "..data/corp.crt.txt").write_bytes((scratch / "ca.pem").read_bytes().rstrip())
+(mounted / "corp.crt.txt").symlink_to("..data/corp.crt.txt")
+(mounted / "a.der").write_bytes(b"\x30\x82\0\0")
+(mounted / "a.fifo").symlink_to("/none")
+for env in ({"SSL_CERT_DIR": f"/none:{mounted}"}, {"REQUESTS_CA_BUNDLE": mounted}, {"SSL_CERT_FILE": scratch / "other.pem", "SSL_CERT_DIR": mounted}):
+    check("a directory of certificates: " + " ".join(env), fetch("s3://buck/one.txt", {"one.txt": b"other"}, NOBODY | env))
+check("... unless AWS_CA_BUNDLE says whom to trust", fetch("s3://buck/one.txt", ["untrusted CA", "AWS_CA_BUNDLE"], BUNDLE | {
+    "AWS_CA_BUNDLE": scratch / "other.pem", "SSL_CERT_DIR": mounted}, status=1, argv=["--retries", 1]))
 
 # ---- refusals in words ----
 for what, uri, env, words, *status in (
@@ -312,6 +329,7 @@ for what, uri, env, words, *status in (
          ["untrusted CA", "SSL_CERT_FILE", TLS["ENDPOINT"].split("/")[2]]),
         ("another authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": scratch / "other.pem"},
          ["untrusted CA", "AWS_CA_BUNDLE"]),
+        ("a bundle that is not there", "s3://buck/data", NOBODY | {"REQUESTS_CA_BUNDLE": "/none"}, ["REQUESTS_CA_BUNDLE: no such file"], 2),
         ("no authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": "/none"}, ["AWS_CA_BUNDLE: no such file"], 2),
         ("an endpoint that is none", "s3://buck/data", {"ENDPOINT": "ftp://x"}, ["ENDPOINT"], 2)):
     check("in words: " + what, fetch(uri, words, ENV | env, status=(status or [1])[0], argv=["--retries", 1]))
@@ -417,6 +435,13 @@ check("the second is signed for STS", "" if len(got) > 1 and "/sts/aws4_request"
 with_keys("ROLE_ARN on top of keys", KEYS | {"ROLE_ARN": "arn:aws:iam::2:role/b", "AWS_ENDPOINT_URL_STS": cloud.url}, ["AssumeRole"])
 got = with_keys("EKS Pod Identity", POD, ["pod identity"])
 check("Pod Identity: the token of the file", "" if got == ["pod-token"] else got)
+tls = aws.ThreadingHTTPServer(("127.0.0.1", 0), aws.Handler)
+tls.cloud, tls.daemon_threads, context = cloud, True, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(scratch / "srv.pem", scratch / "srv.key")
+tls.socket = context.wrap_socket(tls.socket, server_side=True)
+aws.threading.Thread(target=tls.serve_forever, daemon=True).start()
+with_keys("a container's by https, with AWS_CA_BUNDLE", POD | {"AWS_CA_BUNDLE": scratch / "ca.pem", "AWS_CONTAINER_CREDENTIALS_FULL_URI":
+                                                               "https://localhost:%d/v1/credentials" % tls.server_address[1]}, ["pod identity"])
 cloud.busy = 1
 with_keys("EKS Pod Identity, whose agent is busy", POD, ["pod identity"])
 with_keys("IMDSv2", IMDS, ["imds token", "imds", "imds"])

@@ -33,6 +33,8 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 		r->error.message = shown(r->arena, text, SHOWN_MESSAGE);
 	else if (!strcmp(name, "Region") && *text)
 		r->error.region = shown(r->arena, text, SHOWN_CODE);
+	else if (!strcmp(name, "Endpoint") && *text)
+		r->error.endpoint = shown(r->arena, text, SHOWN_MESSAGE);
 	else if (!strcmp(name, "ServerTime") &&
 		 time_parse(&r->error.server_time, text, IGNORED))
 		r->error.server_time = 0;

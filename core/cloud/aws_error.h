@@ -13,10 +13,11 @@
 #include "net/http.h"
 
 struct aws_error {
-	const char *code;    /* "NoSuchKey"; "" if the answer has none */
-	const char *message; /* one line, printable, bounded; or "" */
-	const char *region;  /* the right region; or NULL */
-	int64_t server_time; /* RequestTimeTooSkewed: its clock; else 0 */
+	const char *code;     /* "NoSuchKey"; "" if the answer has none */
+	const char *message;  /* one line, printable, bounded; or "" */
+	const char *region;   /* the right region; or NULL */
+	const char *endpoint; /* the right host: "s3.us-west-1.wasabisys.com"; or NULL */
+	int64_t server_time;  /* RequestTimeTooSkewed: its clock; else 0 */
 };
 
 /* Never fails: all members are empty if the body has no such error. */

@@ -537,10 +537,6 @@ static const struct {
 	{ "NoSuchVersion", ERR_NOT_FOUND, "object no longer exists" },
 	{ "InvalidObjectState", ERR_DENIED,
 	  "archived (S3 Glacier): restore it first, with 'aws s3api restore-object'" },
-	{ "PermanentRedirect", ERR_INVALID,
-	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
-	{ "TemporaryRedirect", ERR_INVALID,
-	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
 	{ "AuthorizationHeaderMalformed", ERR_INVALID,
 	  "the server expects another region; check REGION" },
 	{ "SecondLevelDomainForbidden", ERR_INVALID, /* Alibaba's OSS */
@@ -588,6 +584,15 @@ static int refused_clock(const char *what, const struct aws_error *e, struct err
 		what, text, off > 0 ? "behind" : "ahead of");
 }
 
+static int refused_endpoint(const char *what, const struct aws_error *e,
+			    struct error *err)
+{
+	return error_set(err, ERR_INVALID,
+			 "%s: the bucket is at another endpoint%s%s; check ENDPOINT and "
+			 "REGION",
+			 what, e->endpoint ? ": " : "", e->endpoint ? e->endpoint : "");
+}
+
 /* HEAD has no body, nor has a proxy's redirect one that says so. */
 static const char *code_of(const struct aws_error *e, const char *key, int status)
 {
@@ -617,6 +622,8 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 				 : refused_access(b, what, source, &e, err);
 	if (!strcmp(code, "RequestTimeTooSkewed"))
 		return refused_clock(what, &e, err);
+	if (!strcmp(code, "PermanentRedirect") || !strcmp(code, "TemporaryRedirect"))
+		return refused_endpoint(what, &e, err);
 	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		if (strcmp(code, refusals[i].code))
 			continue;

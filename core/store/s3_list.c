@@ -108,14 +108,27 @@ int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data, siz
 	return 0;
 }
 
-static int get_page(struct s3_bucket *b, const char *prefix, const char *token,
+/* Where a page begins. */
+struct place {
+	char *token; /* of the page before; NULL: none */
+	char *after; /* its last key, of a server that knows ListObjects only; or NULL */
+};
+
+static void place_release(struct place *p)
+{
+	free(p->token);
+	free(p->after);
+}
+
+static int get_page(struct s3_bucket *b, const char *prefix, const struct place *at,
 		    struct http_response *resp, struct error *err)
 {
+	const char *name = at->token ? "continuation-token" : at->after ? "marker" : NULL;
 	const struct sigv4_pair query[] = {
 		{ "encoding-type", "url" },
 		{ "list-type", "2" },
 		{ "prefix", prefix },
-		{ token ? "continuation-token" : NULL, token },
+		{ name, at->token ? at->token : at->after },
 		{ NULL, NULL },
 	};
 	const struct s3_request req = { .method = "GET", .query = query };
@@ -128,18 +141,34 @@ static int get_page(struct s3_bucket *b, const char *prefix, const char *token,
 	return 0;
 }
 
+static int go_on(struct place *at, const struct s3_page *page, struct error *err)
+{
+	const char *last = page->n ? page->entries[page->n - 1].key : NULL;
+	bool has_token = page->next && !str_eq(page->next, at->token);
+	bool has_key = !page->next && !at->token && last && !str_eq(last, at->after);
+
+	if (!has_token && !has_key)
+		return error_set(err, ERR_FORMAT,
+				 "listing the bucket: truncated, but without a "
+				 "continuation token");
+	place_release(at);
+	*at = (struct place){ .token = has_token ? xstrdup(page->next) : NULL,
+			      .after = has_token ? NULL : xstrdup(last) };
+	return 0;
+}
+
 int s3_list(struct s3_bucket *b, const char *prefix,
 	    int (*each)(void *ctx, const struct s3_entry *e, struct error *err),
 	    void *ctx, struct error *err)
 {
-	cleanup_free char *token = NULL;
+	__attribute__((cleanup(place_release))) struct place at = { 0 };
 
 	for (int pages = 0; pages < MAX_PAGES; pages++) {
 		cleanup_http_response struct http_response resp = { 0 };
 		cleanup_arena struct arena arena = { 0 };
 		struct s3_page page;
 
-		if (get_page(b, prefix, token, &resp, err))
+		if (get_page(b, prefix, &at, &resp, err))
 			return -1;
 		if (s3_page_read(&page, &arena, resp.body.data, resp.body.len, err))
 			return error_wrap(err, "listing the bucket");
@@ -149,12 +178,8 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 				return -1;
 		if (!page.truncated)
 			return 0;
-		if (!page.next || str_eq(page.next, token))
-			return error_set(err, ERR_FORMAT,
-					 "listing the bucket: truncated, but without a "
-					 "continuation token");
-		free(token);
-		token = xstrdup(page.next);
+		if (go_on(&at, &page, err))
+			return -1;
 	}
 	return error_set(err, ERR_LIMIT, "listing the bucket: more than %d pages",
 			 MAX_PAGES);

@@ -297,20 +297,23 @@ static bool is_no_sum(const struct s3_head *h)
 }
 
 /*
- * Does the object consist of these parts? If ETags are no sums, it is another one of that
- * size than before.
+ * Does the object consist of these parts? If ETags are no sums, or of as many parts but made
+ * in another way (Alibaba's OSS), it is another one of that size than before. Each part was
+ * compared with its own ETag.
  */
 static int is_made(void *ctx, bool *ret, struct error *err)
 {
 	const struct ending *e = ctx;
 	struct s3_head head;
+	bool may_be;
 
 	if (s3_head(&head, e->upload->bucket, e->upload->key, 0, err))
 		return -1;
+	may_be = is_no_sum(&head) || s3_etag_parts(head.etag) == (int)e->upload->n;
 	*ret = head.status == 200 &&
 	       (!strcasecmp(head.etag, e->want) ||
-		(is_no_sum(&head) && head.size == size_of(e->upload) &&
-		 e->before.status && strcmp(head.etag, e->before.etag) != 0));
+		(may_be && head.size == size_of(e->upload) && e->before.status &&
+		 strcmp(head.etag, e->before.etag) != 0));
 	return 0;
 }
 
@@ -345,6 +348,7 @@ int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 	cleanup_buf struct buf body = { .max = MAX_COMPLETE };
 	const struct xml_reader reader = { on_end, etag };
 	struct ending e = { .upload = u, .want = want };
+	bool made = false;
 	struct s3_request req = { .method = "POST",
 				  .key = u->key,
 				  .query = query,
@@ -370,9 +374,13 @@ int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 		return 0;
 	if (xml_read(resp.body.data, resp.body.len, &reader, err))
 		return -1;
-	if (!e.heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
-		return error_set(
-			err, ERR_FORMAT,
-			"the object differs from its parts: its ETag does not match");
+	if (e.heard.no_sum || s3_etag_parts(etag) != (int)u->n || !strcasecmp(etag, want))
+		return 0;
+	if (is_made(&e, &made, err))
+		return -1;
+	if (!made)
+		return error_set(err, ERR_FORMAT,
+				 "the object differs from its parts: its ETag or size "
+				 "does not match");
 	return 0;
 }

@@ -245,6 +245,29 @@ check("a 200 with an Error in it is an error", fetch("s3://buck/evil", ["Interna
 check("nor is it an empty folder to upload to", sends(scratch / "root/buck/many", "s3://buck/evil/", LIAR, 1, "InternalError"))
 
 
+class V1(aws.Handler):
+    """A server that knows ListObjects only, two keys a page."""
+    keys, deaf = {f"v1/{name}": name.encode() for name in ("a", "b c", "d+e", "f", "g")}, False
+
+    def do_GET(self):
+        url = aws.urlsplit(self.path)
+        query = {k: v[0] for k, v in aws.parse_qs(url.query).items()}
+        if "list-type" not in query:
+            return self.answer(200, V1.keys[aws.unquote(url.path)[len("/buck/"):]])
+        names = [k for k in sorted(V1.keys) if V1.deaf or k > query.get("marker", "")]
+        return self.answer(200, f"<L><IsTruncated>{str(len(names) > 2).lower()}</IsTruncated><EncodingType>url</EncodingType>" + "".join(
+            f"<Contents><Key>{quote(k)}</Key><Size>{len(V1.keys[k])}</Size></Contents>" for k in names[:2]) + "</L>", "text/xml")
+
+
+v1 = aws.ThreadingHTTPServer(("127.0.0.1", 0), V1)
+aws.threading.Thread(target=v1.serve_forever, daemon=True).start()
+V1ENV = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % v1.server_address[1]}
+check("a list in pages without tokens, of a server that knows ListObjects only",
+      fetch("s3://buck/v1", {k[3:]: v for k, v in V1.keys.items()}, V1ENV))
+V1.deaf = True
+check("... which does not go on", fetch("s3://buck/v1", ["truncated, but without a continuation token"], V1ENV, status=1))
+
+
 class Encrypted(aws.Handler):
     """A bucket whose ETags are no sums."""
     fields, data = {}, b"encrypted"
@@ -347,6 +370,9 @@ skewed = ("<?xml version='1.0'?><Error><Code>RequestTimeTooSkewed</Code><Message
 Answers.status, Answers.text = 403, skewed
 check("in words: a clock that is wrong",
       fetch("s3://buck/data/", ["clock", "ahead of"], LIAR, status=1))
+
+Answers.status, Answers.text = 301, ("<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>s3.us-west-1.wasabisys.com</Endpoint></Error>")
+check("in words: a bucket that is elsewhere", fetch("s3://buck/data/", ["at another endpoint: s3.us-west-1.wasabisys.com; check ENDPOINT"], LIAR, status=1))
 
 # ---- faults ----
 for what, line in (("a connection cut in the middle", "/buck/data/big cut=300000 3"),
@@ -689,6 +715,51 @@ for name, env in (("versitygw", BENV),):
     posts = [r for r in broken.records if r["method"] == "POST"]
     check(name + ": a completion whose response is lost is not sent again", problem or ("" if len(posts) == 2 else posts))
 faults("")
+
+
+class Other(aws.Handler):
+    """Its ETags of objects that were sent in parts are made in another way, as those of Alibaba's OSS."""
+    parts, objects, late, short = {}, {}, 0, 0
+
+    def do_PUT(self):
+        url = aws.urlsplit(self.path)
+        query = {k: v[0] for k, v in aws.parse_qs(url.query, keep_blank_values=True).items()}
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        head = {"Content-Length": 0}
+        if self.command == "GET":
+            return self.answer(200, "<L><IsTruncated>false</IsTruncated></L>", "text/xml")
+        if self.command == "PUT" and Other.late:
+            Other.late -= 1
+            return self.answer(400, "<Error><Code>RequestTimeout</Code><Message>Idle connections will be closed.</Message></Error>", "text/xml")
+        if "uploads" in query:
+            return self.answer(200, "<R><UploadId>u1</UploadId></R>", "text/xml")
+        if "partNumber" in query:
+            Other.parts[int(query["partNumber"])] = data
+            head["ETag"] = '"%s"' % hashlib.md5(data).hexdigest()
+        elif self.command == "POST":
+            sums = [hashlib.md5(data).hexdigest() for _, data in sorted(Other.parts.items())]
+            tag = '"%s-%d"' % (hashlib.md5("".join(sums).encode()).hexdigest().upper(), len(sums))
+            whole = b"".join(data for _, data in sorted(Other.parts.items()))
+            Other.objects[url.path] = whole[:len(whole) - Other.short], tag
+            return self.answer(200, f"<R><ETag>{tag}</ETag></R>", "text/xml")
+        elif self.command == "HEAD" and url.path in Other.objects:
+            head = {"Content-Length": len(Other.objects[url.path][0]), "ETag": Other.objects[url.path][1]}
+        self.send_response(404 if self.command == "HEAD" and url.path not in Other.objects else 200)
+        for k, v in head.items():
+            self.send_header(k, str(v))
+        self.end_headers()
+
+    do_GET = do_HEAD = do_POST = do_DELETE = do_PUT
+
+
+other = aws.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+aws.threading.Thread(target=other.serve_forever, daemon=True).start()
+OTHER = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % other.server_address[1]}
+Other.late = 2
+check("a server whose ETags of parts are others: sent, also through RequestTimeout with status 400", sends(out / "sub", "s3://buck/o", OTHER) or
+      ("" if Other.objects["/buck/o/x.safetensors"][0] == BIG and not Other.late else "not all of it"))
+Other.short = 1
+check("... but not if bytes are missing", sends(out / "sub", "s3://buck/short", OTHER, 1, "its ETag or size does not match"))
 
 
 def uploads(key):

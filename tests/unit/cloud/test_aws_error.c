@@ -5,19 +5,22 @@
 TEST(test_errors)
 {
 	static const struct {
-		const char *xml, *code, *message, *region;
+		const char *xml, *code, *message, *region, *endpoint;
 	} rows[] = {
 		{ "<Error><Code>NoSuchKey</Code><Message>a\nb</Message></Error>",
-		  "NoSuchKey", "a\\x0ab", NULL },
+		  "NoSuchKey", "a\\x0ab", NULL, NULL },
 		{ "<ErrorResponse><Error><Code>AccessDenied</Code></Error></"
 		  "ErrorResponse>",
-		  "AccessDenied", "", NULL },
+		  "AccessDenied", "", NULL, NULL },
 		{ "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</"
 		  "Region></Error>",
-		  "AuthorizationHeaderMalformed", "", "eu-west-1" },
-		{ "<Error><Code>x</Code>", "", "", NULL },
-		{ "not found", "", "", NULL },
-		{ "", "", "", NULL },
+		  "AuthorizationHeaderMalformed", "", "eu-west-1", NULL },
+		{ "<Error><Code>PermanentRedirect</Code><Endpoint>s3.x.com</Endpoint></"
+		  "Error>",
+		  "PermanentRedirect", "", NULL, "s3.x.com" },
+		{ "<Error><Code>x</Code>", "", "", NULL, NULL },
+		{ "not found", "", "", NULL, NULL },
+		{ "", "", "", NULL, NULL },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -30,6 +33,7 @@ TEST(test_errors)
 		check_text(rows[i].xml, e.code, rows[i].code);
 		check_text(rows[i].xml, e.message, rows[i].message);
 		check_text(rows[i].xml, e.region, rows[i].region);
+		check_text(rows[i].xml, e.endpoint, rows[i].endpoint);
 	}
 }
 

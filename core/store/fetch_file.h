@@ -25,7 +25,7 @@ struct file {
 	bool check_local; /* a local file has that size: does its digest match? */
 	bool busy;        /* a worker starts, resets or finishes it */
 	bool restart;     /* start over when its last piece has ended */
-	bool no_ranges;   /* the server gives no ranges */
+	bool no_ranges;   /* one request: the server gives no ranges, or mixes versions */
 	bool resumed;     /* its validator is from an earlier run */
 	const char *local_validator; /* of the file in place; or NULL */
 	int64_t local_size;          /* its bytes */

@@ -56,6 +56,7 @@ struct piece {
 
 	const char *known_redirect; /* file->redirected_to when it began; or NULL */
 	bool renewed;               /* with renewed credentials */
+	bool no_ranges;             /* file->no_ranges when it began */
 
 	/* the response */
 	bool checked; /* its header was checked */

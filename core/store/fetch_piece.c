@@ -135,8 +135,26 @@ static void begin_verify(struct piece *p)
 	pthread_mutex_unlock(&p->fetch->lock);
 }
 
+/* Is it the first request for a file whose size is not known, with a range? */
+static bool is_first_range(const struct piece *p)
+{
+	return p->f->o.size < 0 && p->pos == 0 && !p->no_ranges;
+}
+
+/* What the server says of the first range is of no use: ask for all of the file. */
+static int ask_without_range(struct piece *p, struct error *err)
+{
+	pthread_mutex_lock(&p->fetch->lock);
+	p->f->no_ranges = true;
+	pthread_mutex_unlock(&p->fetch->lock);
+	error_set(err, ERR_UNSUPPORTED, "the server does not say what a range is of");
+	return stop_with(p, PIECE_RETRY_NOW);
+}
+
 static int broken(struct piece *p, struct error *err, const char *what)
 {
+	if (p->reply.status == 206 && is_first_range(p))
+		return ask_without_range(p, err);
 	error_set(err, ERR_FORMAT, "invalid response: %s", what);
 	return stop_with(p, PIECE_RETRY);
 }
@@ -194,7 +212,8 @@ static int check_head(struct piece *p, struct error *err)
 		error_set(err, ERR_STOPPED, "unchanged");
 		return stop_with(p, PIECE_RETRY_NOW);
 	}
-	if (p->reply.encoded && !p->fetch->conf->scheme->as_stored)
+	if (p->reply.encoding && !p->fetch->conf->scheme->as_stored &&
+	    !reply_is_as_named(&p->reply, p->f->o.path))
 		return broken(p, err, "unexpected Content-Encoding");
 	if (p->reply.status != 200 && p->reply.status != 206)
 		return broken(p, err, "unexpected status");
@@ -244,9 +263,10 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 {
 	struct piece *p = ctx;
 
-	if (reply_header(&p->reply, &p->arena, status, name, value, err))
-		return stop_with(p, PIECE_RETRY);
-	return 0;
+	if (!reply_header(&p->reply, &p->arena, status, name, value, err))
+		return 0;
+	return status == 206 && is_first_range(p) ? ask_without_range(p, err)
+						  : stop_with(p, PIECE_RETRY);
 }
 
 /* ---- the request ---- */
@@ -260,7 +280,7 @@ static const char *range_header(const struct piece *p, struct arena *a)
 {
 	int64_t size = p->f->o.size, end = size < 0 ? p->pos + PIECE_MIN : p->end;
 
-	if (size >= 0 && p->pos == 0 && p->end == size)
+	if (p->pos == 0 && (p->no_ranges || (size >= 0 && p->end == size)))
 		return NULL;
 	return arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
 			    (long long)end - 1);
@@ -305,6 +325,7 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	p->known_redirect = r->at.url;
 	refused = file->redirected_to ? 0 : file->refused;
 	p->renewed = refused != 0;
+	p->no_ranges = file->no_ranges;
 	pthread_mutex_unlock(&f->lock);
 	*headers = NULL;
 	if (r->at.cross_origin)
@@ -377,6 +398,9 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 	} else if (r->status == 416 && p->f->o.size < 0 && p->reply.total == 0) {
 		if (check_size(p, 0, err) == 0)
 			begin_verify(p);
+	} else if (r->status == 416 && is_first_range(p)) {
+		/* of an empty file, without its size, or for it ends behind the file */
+		ask_without_range(p, err);
 	} else if (r->status == 412 || r->status == 416) {
 		changed(p, err,
 			r->status == 412 ? "If-Match" : "the file became shorter");

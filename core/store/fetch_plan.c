@@ -306,6 +306,9 @@ static void reset(struct fetch *f, struct file *file)
 	list_again(f, file);
 	rc = file_reset(f, file, &err);
 	pthread_mutex_lock(&f->lock);
+	/* servers behind one name may differ in their ETags: one response is of one */
+	file->no_ranges |=
+		file->restarts && !file->o.etag && file->o.digest == STORE_DIGEST_NONE;
 	file->busy = file->restart = false;
 	if (rc)
 		fail_locked(f, file->o.path, &err);

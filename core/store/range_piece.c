@@ -74,7 +74,7 @@ static int check_head(struct range_piece *p, struct error *err)
 	bool whole = r->status == 200 && !first && (int64_t)p->len == r->length;
 
 	p->checked = true;
-	if (r->encoded && !p->object->conf.scheme->as_stored)
+	if (r->encoding && !p->object->conf.scheme->as_stored)
 		return error_set(err, ERR_FORMAT,
 				 "invalid response: unexpected Content-Encoding");
 	if (r->status == 200 && !whole)

@@ -65,6 +65,33 @@ static bool is_tag(const char *value)
 	return *value && strlen(value) < MAX_TAG;
 }
 
+static const char *encoding_of(struct arena *arena, const char *value)
+{
+	const char *rest = str_after(value, "x-");
+
+	value = rest ? rest : value;
+	if (!*value || !strcasecmp(value, "identity"))
+		return NULL;
+	return arena_strdup(arena, value);
+}
+
+bool reply_is_as_named(const struct reply *r, const char *path)
+{
+	static const struct {
+		const char *encoding, *ending;
+	} rows[] = {
+		{ "gzip", ".gz" },    { "gzip", ".tgz" }, { "bzip2", ".bz2" },
+		{ "zstd", ".zst" },   { "br", ".br" },    { "xz", ".xz" },
+		{ "compress", ".Z" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (!strcasecmp(r->encoding, rows[i].encoding) &&
+		    str_ends(path, rows[i].ending))
+			return true;
+	return false;
+}
+
 /*
  * ModelScope sends a range with status 200. A range of all bytes is what 200 says, and a
  * body of all bytes has the header of another response, as of a cache.
@@ -91,7 +118,7 @@ int reply_header(struct reply *r, struct arena *arena, int status, const char *n
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < MAX_DATE)
 		r->modified = arena_strdup(arena, value);
 	else if (!strcasecmp(name, "Content-Encoding"))
-		r->encoded = *value && strcasecmp(value, "identity") != 0;
+		r->encoding = encoding_of(arena, value);
 	return 0;
 }
 

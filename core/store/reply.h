@@ -15,7 +15,7 @@ struct reply {
 	int64_t total;    /* bytes of the whole object; -1: unknown */
 	int64_t length;   /* Content-Length; -1: unknown */
 	const char *etag, *modified;
-	bool encoded; /* has a Content-Encoding other than identity */
+	const char *encoding; /* Content-Encoding, without "x-"; NULL: identity */
 };
 
 #define REPLY_NONE ((struct reply){ .from = -1, .to = -1, .total = -1, .length = -1 })
@@ -23,6 +23,12 @@ struct reply {
 /* Parse one header. Strings are in the arena. ERR_FORMAT. */
 MUST_CHECK int reply_header(struct reply *r, struct arena *arena, int status,
 			    const char *name, const char *value, struct error *err);
+
+/*
+ * Is the encoding that of the file itself? Apache's AddEncoding, for one, sends x.tar.gz as
+ * it is, with Content-Encoding: x-gzip.
+ */
+bool reply_is_as_named(const struct reply *r, const char *path);
 
 /* May other credentials help? That a token has expired is 400 of S3 (ExpiredToken). */
 static inline bool reply_refuses(int status)

@@ -22,6 +22,7 @@
 #include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cloud/aws_error.h"
 #include "cloud/secret.h"
 #include "net/redirect.h"
 #include "net/retry.h"
@@ -399,11 +400,24 @@ static int web_locate(struct store *s, const struct store_object *o, int refused
 	if (refused == 401 && !s->headers[0])
 		return error_set(err, ERR_DENIED,
 				 "HTTP 401: authentication required; set ACCESS_TOKEN");
-	if (refused)
-		return retry_fail(err, refused);
 	ret->url = arena_strdup(arena, o->key);
 	ret->headers = http_same_server(s->url, o->key) ? s->headers : NULL;
 	return 0;
+}
+
+/* Presigned URLs of S3 say why: "Request has expired". */
+static int web_explain(struct store *s, const struct store_object *o, int status,
+		       const char *body, struct error *err)
+{
+	const struct buf text = { .data = (unsigned char *)body, .len = strlen(body) };
+	cleanup_arena struct arena arena = { 0 };
+	struct aws_error e = aws_error_read(&arena, &text);
+
+	retry_fail(err, status);
+	if (*e.message)
+		error_set(err, err->kind, "HTTP %d %s: %s", status, e.code, e.message);
+	err->code = status;
+	return -1;
 }
 
 static void web_close(struct store *s)
@@ -417,6 +431,7 @@ const struct scheme scheme_http = {
 	.open = web_open,
 	.list = web_list,
 	.locate = web_locate,
+	.explain = web_explain,
 	.close = web_close,
 };
 
@@ -425,5 +440,6 @@ const struct scheme scheme_https = {
 	.open = web_open,
 	.list = web_list,
 	.locate = web_locate,
+	.explain = web_explain,
 	.close = web_close,
 };

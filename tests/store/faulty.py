@@ -11,6 +11,7 @@ for each answer: method, path, range, status, sent (bytes of body), auth (was th
 The faults file is read again for each request; a line is "GLOB FAULT[=ARG] [TIMES]",
 a line without TIMES holds for ever. Where several fit, all apply:
     status=503[,RETRY-AFTER]  that instead of the answer
+    expired     403, as of a presigned URL of S3
     cut=N       the connection ends after N bytes of body
     reset=N     the same with a TCP reset
     stall=N     nothing more comes after N bytes (for a minute)
@@ -18,14 +19,16 @@ a line without TIMES holds for ever. Where several fit, all apply:
     flip=N      byte N of the file is another one (each answer that has it)
     short=N     the answer says it is N bytes shorter than it is, and is
     norange     ranges are ignored: 200 and all of it
+    refuse[=N]  a range is refused with 416, with N as the size if it is given
     range200    a range is sent with status 200, as by ModelScope; with norange all, called another range
     length=X    that as Content-Length
     range=X     "bytes X" as Content-Range of a 206
     chunked     no Content-Length
     noetag      no ETag, no Last-Modified
     etag=X      another ETag
+    etags       each answer has another ETag, as of many servers behind one name
     redirect=U  302 to U; {path} in it is the request's
-    gzip        Content-Encoding: gzip
+    gzip[=X]    Content-Encoding: gzip, or X
     deny=X      403 where X is in the URL
     lost=X      (a proxy's) a POST with X in its URL is done, and its answer gets lost
 It is a module, too: Server(root).start() and .faults, .log.
@@ -33,6 +36,7 @@ It is a module, too: Server(root).start() and .faults, .log.
 import argparse
 import fnmatch
 import hashlib
+import itertools
 import json
 import os
 import socket
@@ -84,7 +88,7 @@ class Faults:
 class Server:
     def __init__(self, root=None, upstream=None, faults=None, log=None, rate=0, delay=0, tls=None):
         self.root, self.upstream, self.rate, self.delay = root, upstream, rate, delay
-        self.faults, self.records = Faults(faults), []
+        self.faults, self.records, self.tags = Faults(faults), [], itertools.count(1)
         self.log = open(log, "a", buffering=1) if log else None
         self.tls = None
         if tls:
@@ -163,6 +167,11 @@ class Server:
                 record["status"] = int(status)
                 self.head(conn, status, [("Content-Length", "6")] + ([("Retry-After", after)] if after else []))
                 conn.sendall(b"faulty")
+            elif "expired" in faults:
+                record["status"] = 403
+                text = b"<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
+                self.head(conn, 403, [("Content-Length", str(len(text)))])
+                conn.sendall(text)
             elif faults.get("deny", "\0") in target:
                 record["status"] = 403
                 self.head(conn, 403, [("Content-Length", "0")])
@@ -188,7 +197,7 @@ class Server:
             st = os.fstat(f.fileno())
             size, fields, status = st.st_size, [], 200
             start, end = 0, size
-            tag = '"%s"' % (faults.get("etag") or hashlib.md5(f"{size}-{st.st_mtime_ns}".encode()).hexdigest())
+            tag = '"%s"' % (faults.get("etag") or "etags" in faults and next(self.tags) or hashlib.md5(f"{size}-{st.st_mtime_ns}".encode()).hexdigest())
             if "noetag" not in faults:
                 fields.append(("ETag", tag))
             if headers.get("if-match", tag) not in (tag, "*"):
@@ -200,6 +209,11 @@ class Server:
                 self.head(conn, 304, fields)
                 return
             want = headers.get("range")
+            if want and "refuse" in faults:
+                record["status"] = 416
+                size = faults["refuse"]
+                self.head(conn, 416, ([("Content-Range", f"bytes */{size}")] if size else []) + [("Content-Length", "0")])
+                return
             if want and "norange" not in faults:
                 first, _, last = want[len("bytes="):].partition("-")
                 start, end = int(first), min(int(last) + 1 if last else size, size)
@@ -214,7 +228,7 @@ class Server:
             if "short" in faults:
                 end = max(start, end - int(faults["short"]))
             if "gzip" in faults:
-                fields.append(("Content-Encoding", "gzip"))
+                fields.append(("Content-Encoding", faults["gzip"] or "gzip"))
             fields.append(("Transfer-Encoding", "chunked") if "chunked" in faults
                           else ("Content-Length", faults.get("length", str(end - start))))
             record["status"] = status

@@ -512,9 +512,11 @@ class Replaced:
         data, tag = self.files[0], '"%d"' % len(self.files)
         if len(self.files) > 1:
             del self.files[0]
+        fields = {"ETag": tag} if self.tags else {}
+        if "Range" not in h.headers:
+            return 200, fields, data
         first, last = (int(x) for x in h.headers["Range"][len("bytes="):].split("-"))
         last = min(last, len(data) - 1)
-        fields = {"ETag": tag} if self.tags else {}
         if first > last:
             return 416, fields | {"Content-Range": f"bytes */{len(data)}"}, b""
         return 206, fields | {"Content-Range": f"bytes {first}-{last}/{len(data)}"}, data[first:last + 1]

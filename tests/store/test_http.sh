@@ -180,6 +180,10 @@ check "... and cut" unsized '/* range200' '/big cut=700000 2'
 check "... without its length" unsized '/* range200' '/* chunked'
 check "all with status 200, called a range" unsized '/* range200' '/* norange'
 check "sizes that are not known before, no ranges" unsized '/* norange'
+check "ranges that are refused, as of an empty file by Apache" unsized '/* refuse'
+check "... or as too long" unsized '/* refuse=5'
+check "... or are of a file whose size is not said" unsized '/big range=0-1048575/*'
+check "... or not what RFC 9110 has" unsized '/big range==0-1048575/5000000'
 check "sizes that are never known" unsized '/* chunked' '/* norange' '/* noetag'
 flip_for_ever() {
 	break_it '/big flip=2000000'
@@ -194,12 +198,16 @@ always_short() {
 check "always the wrong length: an error, and no file" always_short
 too_long() {
 	local huge=9223372036854775808 fault
+	printf 'big size=5000000\n' >"$web/sized.urls"
 	for fault in "length=$huge" "range=0-1048575/$huge" "range=0-$huge/5000000" "range=0-1048575/1${huge}0000" \
 		'range=0-x/5000000' "range=*/$huge"; do
 		break_it "/big $fault"
-		fetches 1 "big: invalid response: .*tried 2 times" --uri "$url/big" --retries 1 || return
+		fetches 1 "big: invalid response: .*tried 2 times" --uri "$url/sized.urls" --retries 1 || return
 		[ ! -e "$scratch/to/big" ] || return
 		break_it "/big $fault 2"
+		fetches 0 'files complete' --uri "$url/sized.urls" && same big || return
+		[ "${fault%%=*}" = range ] || continue
+		break_it "/big $fault" # where it is the first thing that is heard, all is asked for
 		fetches 0 'files complete' --uri "$url/big" && same big || return
 	done
 }
@@ -209,23 +217,37 @@ etag() {
 	fetches 0 'files complete' --uri "$url/big" && same big || return
 	# the answers differ in turn: no two pieces of one version
 	break_it '/big etag=a 1' '/big etag=b 1' '/big etag=c 1' '/big etag=d 1' '/big etag=e 1' '/big etag=f'
-	fetches 0 'files complete' --uri "$url/big" && same big || fetches 1 'changing' --uri "$url/big"
+	fetches 0 'files complete' --uri "$url/big" && same big || return
+	# each of them has its own, for ever
+	break_it '/big etags'
+	fetches 0 'files complete' --uri "$url/big" && same big || return
+	break_it '/big etags' '/big cut=300000'
+	fetches 1 'changing' --uri "$url/big"
 }
-check "a source that changes: a restart, or an error" etag
+check "a source whose ETags differ: one request for all of it; an error if that breaks" etag
 compressed() {
 	break_it '/small gzip'
 	fetches 1 'small: .*Content-Encoding' --uri "$url/small" --retries 1
 }
 check "a compressed response is not a file" compressed
+compressed_file() {
+	cp "$web/small" "$web/x.tar.gz"
+	break_it "/x.tar.gz gzip=$1"
+	fetches "$2" "$3" --uri "$url/x.tar.gz" --retries 1 && { [ "$2" = 1 ] || same x.tar.gz; }
+}
+check "... unless its name says so: Apache's AddEncoding" compressed_file x-gzip 0 'files complete'
+check "... which names another one" compressed_file br 1 'x.tar.gz: .*Content-Encoding'
 missing() { fetches 1 'nothere: .*404.*URI' --uri "$url/nothere"; }
 check "404 names the object and what to do" missing
 denied() {
 	break_it '/big status=401'
 	fetches 1 'big: .*401.*ACCESS_TOKEN' --uri "$url/big" || return
 	break_it '/big status=403'
-	fetches 1 'big: .*403' --uri "$url/big"
+	fetches 1 'big: .*403' --uri "$url/big" || return
+	break_it '/big expired'
+	fetches 1 'big: HTTP 403 AccessDenied: Request has expired' --uri "$url/big"
 }
-check "401 names the variable; 403" denied
+check "401 names the variable; 403; 403 in the server's words" denied
 gives_up() {
 	break_it '/big status=503'
 	fetches 1 'big: .*503.*tried 3 times' --uri "$url/big" --retries 2

@@ -159,8 +159,11 @@ int64_t http_date(const char *text)
 	return date > 0 ? date : 0;
 }
 
-/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3). */
-static int64_t retry_after_ms(const char *value)
+/*
+ * Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), by the clock of the server if
+ * its Date came before.
+ */
+static int64_t retry_after_ms(const char *value, int64_t date)
 {
 	int64_t seconds;
 
@@ -168,7 +171,7 @@ static int64_t retry_after_ms(const char *value)
 		seconds = curl_getdate(value, NULL);
 		if (seconds < 0)
 			return -1;
-		seconds -= clock_now();
+		seconds -= date ? date : clock_now();
 	}
 	seconds = seconds < 0 ? 0 : seconds;
 	return (seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) * 1000;
@@ -177,7 +180,7 @@ static int64_t retry_after_ms(const char *value)
 void http_response_field(struct http_response *r, const char *name, char *value)
 {
 	if (!strcasecmp(name, "Retry-After")) {
-		r->retry_after_ms = retry_after_ms(value);
+		r->retry_after_ms = retry_after_ms(value, r->date);
 	} else if (!strcasecmp(name, "Date")) {
 		r->date = http_date(value);
 	} else if (!strcasecmp(name, "RateLimit")) {

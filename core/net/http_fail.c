@@ -61,12 +61,17 @@ static int fail_handshake(struct call *c)
 /* The proxy refused the CONNECT request. */
 static int fail_tunnel(struct call *c, long status)
 {
+	const char *help = "";
+
+	if (status == 407)
+		help = strchr(c->proxy->url, '@')
+			       ? ": the user name or password in its URL is wrong, or "
+				 "has special characters that are not written as %XX"
+			       : ": write a user name and password into its URL, "
+				 "http://USER:PASSWORD@HOST:PORT";
 	return error_set(c->err, status == 407 ? ERR_DENIED : ERR_IO,
 			 "%s: the proxy %s (%s) refused the connection with HTTP %ld%s",
-			 c->host, c->proxy->shown, c->proxy->setting, status,
-			 status == 407 ? ": write a user name and password into its URL, "
-					 "http://USER:PASSWORD@HOST:PORT"
-				       : "");
+			 c->host, c->proxy->shown, c->proxy->setting, status, help);
 }
 
 static int fail_proxy(struct call *c)

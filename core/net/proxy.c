@@ -69,23 +69,32 @@ static bool is_userinfo(const char *s)
 	return true;
 }
 
+/* "user:p@ss" with each "@" as libcurl needs it. */
+static const char *escape_at(struct arena *arena, const char *user)
+{
+	char **parts = str_split(arena, user, '@', NULL);
+
+	return str_join(arena, (const char *const *)parts, "%40");
+}
+
 static int parse_authority(struct proxy *ret, struct arena *arena, int scheme,
 			   const char *rest, struct error *err)
 {
 	const char *whole = str_slice(arena, rest, strcspn(rest, "/?#"));
 	const char *at = strrchr(whole, '@'), *host, *port;
-	const char *user = at ? str_slice(arena, whole, (size_t)(at + 1 - whole)) : "";
+	const char *user = at ? str_slice(arena, whole, (size_t)(at - whole)) : "";
 	int64_t number = schemes[scheme].port;
 
 	if (split_port(arena, at ? at + 1 : whole, &host, &port) || !is_host(host) ||
 	    !is_userinfo(user) || (*port && str_int(&number, port, 1, MAX_PORT, err)))
 		return error_set(err, ERR_INVALID,
 				 "not a URL of a proxy; expected "
-				 "%s://[USER:PASSWORD@]HOST[:PORT]",
+				 "%s://[USER:PASSWORD@]HOST[:PORT], with %%XX for "
+				 "special characters of the password",
 				 schemes[scheme].name);
 	ret->shown = arena_printf(arena, "%s:%d", host, (int)number);
-	ret->url =
-		arena_printf(arena, "%s://%s%s", schemes[scheme].curl, user, ret->shown);
+	ret->url = arena_printf(arena, "%s://%s%s%s", schemes[scheme].curl,
+				escape_at(arena, user), at ? "@" : "", ret->shown);
 	ret->tls = !strcmp(schemes[scheme].curl, "https");
 	return 0;
 }

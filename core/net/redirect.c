@@ -48,10 +48,15 @@ static bool is_same_server(const struct origin *from, const struct origin *to)
 		(!strcmp(from->scheme, to->scheme) && !strcmp(from->port, to->port)));
 }
 
-/* Set an absolute URL, or one relative to the current one. False: invalid. */
+/*
+ * Set an absolute URL, or one relative to the current one. Blanks and other bytes that a
+ * server should have written as %XX are, as in browsers and curl. False: invalid.
+ */
 static bool go_to(CURLU *u, const char *url)
 {
-	return u && !curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);
+	const unsigned flags = CURLU_DISALLOW_USER | CURLU_URLENCODE | CURLU_ALLOW_SPACE;
+
+	return u && !curl_url_set(u, CURLUPART_URL, url, flags);
 }
 
 bool http_same_server(const char *from, const char *to)

@@ -332,7 +332,7 @@ proxied("... nor with NO_PROXY", "kube.test:.*cannot resolve the host name", pla
 proxied("... nor HTTP_PROXY and ALL_PROXY", "kube.test:.*cannot resolve the host name", plain, [], None,
         {"HTTP_PROXY": HTTP, "ALL_PROXY": HTTP})
 proxied("a user and a password", NOTHING, locked, ["kube.test"], f"http://me:geheim%401@{LOCKED}")
-proxied("... that are wrong", rf"the proxy {LOCKED} \(proxy-url\) refused the connection with HTTP 407", locked,
+proxied("... that are wrong", rf"the proxy {LOCKED} \(proxy-url\) refused the connection with HTTP 407: the user name or password in its URL is wrong", locked,
         ["kube.test"], f"http://me:geheim@{LOCKED}")
 proxied("https, verified by the cluster's CA", NOTHING, secure, ["kube.test"], f"https://127.0.0.1:{secure.port}")
 proxied("... whose certificate is a stranger's",

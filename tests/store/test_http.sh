@@ -288,6 +288,15 @@ redirected() {
 		rm "$web/one" && ! grep -rq secret "$scratch/out" "$scratch/err" "$scratch/to/.kftrainer"
 }
 check "redirects are followed, once a file; credentials stay with their host" redirected
+blank() {
+	mkdir -p "$web/moved"
+	cp "$web/small" "$web/moved/a b.txt"
+	cp "$web/small" "$web/a b.txt"
+	break_it "/a?b.txt redirect=$url/moved{path}"
+	fetches 0 'files complete' --uri "$url/a%20b.txt" && same "a b.txt" &&
+		logged '[a["path"] for a in log] == ["/a b.txt", "/moved/a b.txt"]'
+}
+check "a redirect with a blank in it is followed" blank
 foreign() {
 	printf '%s\n' "$other/small" big >"$web/two.urls"
 	break_it

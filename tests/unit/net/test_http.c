@@ -186,6 +186,10 @@ static void test_rate_limits(void **state)
 		  "23:59:59 GMT'}",
 		  1000000000 },
 		{ "'status':503,'headers':{'Retry-After':'soon'}", -1 },
+		{ "'status':503,'headers':{'Date':'Fri, 07 Nov 2014 23:59:49 GMT',"
+		  "'Retry-After':'Fri, 07 Nov 2014 23:59:59 GMT'}",
+		  10000 },
+		{ "'status':429,'headers':{'Retry-After':'1771404540'}", -1 },
 	};
 	struct http_client *client = plain_client();
 

@@ -27,7 +27,7 @@ static void test_urls(void **state)
 		{ "socks5://p", "socks5h://p:1080", "p:1080", NULL },
 		{ "socks5h://[::1]:1", "socks5h://[::1]:1", "[::1]:1", NULL },
 		{ "http://u:p%40ss@p:1", "http://u:p%40ss@p:1", "p:1", NULL },
-		{ "http://u:a@b@p", "http://u:a@b@p:80", "p:80", NULL },
+		{ "http://u:a@b@@p", "http://u:a%40b%40@p:80", "p:80", NULL },
 		{ "socks4://p:1", NULL, NULL, "unsupported scheme 'socks4'; expected " },
 		{ "ftp://p", NULL, NULL, "unsupported scheme 'ftp'" },
 		{ "://p", NULL, NULL, "unsupported scheme ''" },

@@ -40,6 +40,16 @@ static const struct {
 	  false,
 	  false },
 	{ "https://[::1]/x", { "https://[::2]/z" }, "https://[::2]/z", true, false },
+	{ "https://a/x",
+	  { "/b c/\xc3\xa9%20[1].bin?n=d e" },
+	  "https://a/b%20c/%c3%a9%20[1].bin?n=d+e",
+	  false,
+	  false },
+	{ "https://a/x",
+	  { "https://a/b c/\xc3\xa9%20[1].bin?n=d e" },
+	  "https://a/b%20c/%c3%a9%20[1].bin?n=d+e",
+	  false,
+	  false },
 };
 
 static int follow(struct redirect *r, const char *location, struct error *err)

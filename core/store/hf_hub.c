@@ -272,12 +272,15 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* A mirror may return links to the hub behind it. */
+/* A mirror may return links to the hub behind it, or to another name of its own. */
 static const char *own_link(const struct hf_hub *hub, struct arena *arena,
 			    const char *link)
 {
-	const char *api = strstr(link, "/api/");
+	static const char *const apis[] = { "/api/models/", "/api/datasets/" };
+	const char *api = NULL;
 
+	for (size_t i = 0; !api && i < N_ELEMENTS(apis); i++)
+		api = strstr(link, apis[i]);
 	if (http_same_server(hub->endpoint, link) || !api)
 		return link;
 	return arena_printf(arena, "%s%s", hub->endpoint, api);

@@ -176,6 +176,9 @@ class Hub:
         return None, "", ""
 
     def serve_hub(self, path, query, headers):
+        if not path.startswith(self.options.prefix):
+            return Reply(404)
+        path = path.removeprefix(self.options.prefix)
         if path == "/api/whoami-v2":
             return json_reply({"name": "me", "type": "user"})
         kind, place = "models", path[1:]
@@ -299,6 +302,7 @@ def main():
     parser.add_argument("--page", type=int, default=1000, help="entries of a page of a tree")
     parser.add_argument("--endless", choices=("again", "empty"), help="there is always a next page")
     parser.add_argument("--links", help="base of the links to the next page, as a mirror hands them on")
+    parser.add_argument("--prefix", default="", help="path of the hub, as of a mirror that has others beside it")
     parser.add_argument("--expire", type=float, default=3600, help="seconds that a signed URL is good for")
     parser.add_argument("--rate", type=int, default=0, help="bytes a second of one connection to the CDN")
     parser.add_argument("--delay", type=float, default=0, help="milliseconds before each answer")
@@ -312,7 +316,7 @@ def main():
     common = {"root": o.root, "tls": tls, "delay": o.delay}
     front = Server(hub.serve_hub, faults=o.hub_faults, log=o.log and o.log + ".hub", **common)
     back = Server(hub.serve_cdn, faults=o.cdn_faults, log=o.log and o.log + ".cdn", rate=o.rate, **common)
-    hub.url, hub.cdn = front.url, back.url
+    hub.url, hub.cdn = front.url + o.prefix, back.url
     parent = processes(o.processes)
     front.start()
     back.start()

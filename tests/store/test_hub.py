@@ -259,7 +259,9 @@ def test_access():
 
 def test_pages():
     names = [f"d{i % 7}/{i:03}.txt" for i in range(100)]
-    for options in ((), ("--links", "https://huggingface.co"), ("--resolve-cache",)):
+    mirror = "/artifactory/api/huggingfaceml/hf"
+    for options in ((), ("--links", "https://huggingface.co"), ("--resolve-cache",), ("--prefix", mirror),
+                    ("--prefix", mirror, "--links", "https://huggingface.co"), ("--prefix", mirror, "--links", "https://other.name" + mirror)):
         with serve("--page", 7, *options) as hub:
             run = Run("dataset", hub, "hf://org/many", env={"HF_TOKEN": TOKEN})
             pages = sum("/tree/" in a["path"] for a in hub.answers("hub"))

@@ -150,8 +150,13 @@ static const char *object_advice(struct arena *arena, const struct node *node,
 static const char *text_advice(struct arena *arena, const struct node *node,
 			       const char *text)
 {
-	bool digits = *text && !text[strspn(text, "0123456789")];
+	const char *behind = text + strspn(text, "0123456789");
 	const char *instead = json_str(node->instead, text);
+	bool digits = *text && !*behind;
+	uint32_t foreign = 0; /* not ASCII, and maybe invisible */
+
+	if ((unsigned char)*behind >= 0x80)
+		utf8_decode(behind, behind + strlen(behind), &foreign);
 
 	if (node->type == NODE_ARRAY && node->each && node->each->type == NODE_STRING)
 		return list_advice(arena, text);
@@ -159,6 +164,10 @@ static const char *text_advice(struct arena *arena, const struct node *node,
 		return object_advice(arena, node, text);
 	if (node->type == NODE_INTEGER && digits)
 		return "; write it without quotes";
+	if (node->type == NODE_INTEGER && foreign)
+		return arena_printf(arena,
+				    "; it has the character U+%04X, which is no digit",
+				    (unsigned)foreign);
 	return instead ? arena_printf(arena, "; %s", instead) : "";
 }
 
@@ -408,6 +417,15 @@ static const char *use_instead(struct arena *arena, const cJSON *instead,
 	return word ? word : json_str(instead, "");
 }
 
+/* The field beside it that has a field of this name, as where lines are not indented. */
+static const char *home_of(const struct node *node, const char *key)
+{
+	for (size_t i = 0; i < node->n_props; i++)
+		if (node_prop(node->props[i].node, key))
+			return node->props[i].name;
+	return NULL;
+}
+
 static void unknown_field(struct check *c, const struct at *at, const struct node *node,
 			  const cJSON *value)
 {
@@ -415,7 +433,7 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	size_t max = node->n_props + (size_t)cJSON_GetArraySize(node->instead) + 1;
 	const char **names = arena_alloc(&arena, max * sizeof(*names));
 	const cJSON *other;
-	const char *near, *detail = "";
+	const char *home = home_of(node, at->key), *near, *detail = "";
 	const cJSON *instead;
 	size_t n = 0;
 
@@ -433,6 +451,8 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 		detail = nearest_did_you_mean(&arena, near);
 	else if (instead)
 		detail = use_instead(&arena, instead, value);
+	else if (home)
+		detail = arena_printf(&arena, "it belongs in %s: indent it", home);
 	else
 		detail = field_names(&arena, node);
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);

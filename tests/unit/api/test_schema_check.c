@@ -122,6 +122,13 @@ static const struct row {
 	  TJ "trainer: 'numNodes:2'}",
 	  "spec.trainer: Invalid value: \"string\": spec.trainer in body must be of type "
 	  "object: \"string\"; write a space after the ':'\n" },
+	{ "fields that are not indented", "TrainJob", TJ "}\ntrainer: {}",
+	  "trainer: Unknown field: it belongs in spec: indent it\n" },
+	{ "a number with a space of no width behind it", "TrainJob",
+	  TJ "trainer: {numNodes: 2\xe2\x80\x8b}}",
+	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in body "
+	  "must be of type integer: \"string\"; it has the character U+200B, which is no "
+	  "digit\n" },
 	{ "a quantity with a point", "TrainJob",
 	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 0.5}}}}",
 	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"number\": "

@@ -51,7 +51,7 @@ struct piece {
 	uint32_t crc;                        /* of [recorded, pos) */
 	bool hashes;                         /* hash what it writes at once */
 	bool cancel;                         /* too slow, or the run ends */
-	bool stalled;                        /* almost no bytes arrive */
+	bool stalled;                        /* almost no bytes arrive; under the lock */
 	int64_t began_ms, mark_ms, mark_pos; /* to measure its speed */
 
 	const char *known_redirect; /* file->redirected_to when it began; or NULL */
@@ -62,7 +62,7 @@ struct piece {
 	bool checked; /* its header was checked */
 	struct reply reply;
 	int64_t skip;     /* bytes to skip */
-	int64_t first_ms; /* the first byte */
+	int64_t first_ms; /* the first byte; written under the lock */
 	int64_t pause_ms; /* Retry-After, or -1 */
 	enum outcome outcome;
 	struct arena arena;

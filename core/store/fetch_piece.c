@@ -83,6 +83,17 @@ static int changed(struct piece *p, struct error *err, const char *what)
 	return stop_with(p, PIECE_CHANGED);
 }
 
+/* What identifies the contents so far, which another piece may learn; it stays valid. */
+static const char *tag_so_far(const struct piece *p)
+{
+	const char *tag;
+
+	pthread_mutex_lock(&p->fetch->lock);
+	tag = p->f->etag;
+	pthread_mutex_unlock(&p->fetch->lock);
+	return tag;
+}
+
 static int check_tag(struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
@@ -197,18 +208,33 @@ static bool is_local(const struct piece *p)
 	const struct file *file = p->f;
 	int64_t size = p->reply.status == 206 ? p->reply.total : p->reply.length;
 
-	return !file->etag && p->pos == 0 && file->local_validator &&
+	return !tag_so_far(p) && p->pos == 0 && file->local_validator &&
 	       str_eq(p->reply.modified, file->local_validator) &&
 	       (size < 0 || size == file->local_size);
+}
+
+/* The local file is the current one. */
+static void keep_local(struct piece *p)
+{
+	pthread_mutex_lock(&p->fetch->lock);
+	p->f->unchanged = true;
+	pthread_mutex_unlock(&p->fetch->lock);
+	p->end = p->pos;
+}
+
+static void note_first_byte(struct piece *p)
+{
+	pthread_mutex_lock(&p->fetch->lock);
+	p->first_ms = clock_ms();
+	pthread_mutex_unlock(&p->fetch->lock);
 }
 
 static int check_head(struct piece *p, struct error *err)
 {
 	p->checked = true;
-	p->first_ms = clock_ms();
+	note_first_byte(p);
 	if (is_local(p)) {
-		p->f->unchanged = true;
-		p->end = p->pos;
+		keep_local(p);
 		error_set(err, ERR_STOPPED, "unchanged");
 		return stop_with(p, PIECE_RETRY_NOW);
 	}
@@ -220,7 +246,7 @@ static int check_head(struct piece *p, struct error *err)
 	if (check_tag(p, err) ||
 	    (p->reply.status == 206 ? check_range(p, err) : check_whole(p, err)))
 		return -1;
-	if (p->f->o.size >= 0 && !p->f->verify)
+	if (p->f->o.size >= 0)
 		begin_verify(p);
 	return 0;
 }
@@ -289,10 +315,11 @@ static const char *range_header(const struct piece *p, struct arena *a)
 static const char *condition_header(const struct piece *p, struct arena *a)
 {
 	const struct file *file = p->f;
+	const char *tag = tag_so_far(p);
 
-	if (file->etag && *file->etag == '"' && http_is_etag(file->etag))
-		return arena_printf(a, "If-Match: %s", file->etag);
-	if (!file->etag && file->local_validator && p->pos == 0 &&
+	if (tag && *tag == '"' && http_is_etag(tag))
+		return arena_printf(a, "If-Match: %s", tag);
+	if (!tag && file->local_validator && p->pos == 0 &&
 	    http_is_etag(file->local_validator))
 		return arena_printf(a, "If-None-Match: %s", file->local_validator);
 	return NULL;
@@ -393,8 +420,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 			  struct error *err)
 {
 	if (r->status == 304 && p->f->local_validator) {
-		p->f->unchanged = true;
-		p->end = p->pos;
+		keep_local(p);
 	} else if (r->status == 416 && p->f->o.size < 0 && p->reply.total == 0) {
 		if (check_size(p, 0, err) == 0)
 			begin_verify(p);
@@ -432,9 +458,19 @@ static void good_response(struct fetch *f, struct piece *p, const struct request
 	}
 }
 
+static bool has_stalled(const struct piece *p)
+{
+	bool ret;
+
+	pthread_mutex_lock(&p->fetch->lock);
+	ret = p->stalled;
+	pthread_mutex_unlock(&p->fetch->lock);
+	return ret;
+}
+
 static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 {
-	if (p->stalled && err->kind == ERR_STOPPED && !stop_requested()) {
+	if (err->kind == ERR_STOPPED && !stop_requested() && has_stalled(p)) {
 		error_set(err, ERR_TIMEOUT, "the transfer stalled");
 		p->outcome = PIECE_RETRY;
 	}

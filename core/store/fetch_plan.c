@@ -191,7 +191,7 @@ enum task plan_next_task(struct fetch *f, struct file **ret_file,
 static void fail_locked(struct fetch *f, const char *path, const struct error *err)
 {
 	if (!f->failed) {
-		f->failed = true;
+		__atomic_store_n(&f->failed, true, __ATOMIC_RELAXED);
 		f->why = *err;
 		if (path && err->kind != ERR_STOPPED)
 			error_wrap(&f->why, "%s", path);
@@ -449,6 +449,12 @@ static void retry_later(struct fetch *f, struct file *file, const struct piece *
 		f->pause_until = until;
 }
 
+/* Its pieces in flight see it, without the lock, and end. */
+static void start_over(struct file *file)
+{
+	__atomic_store_n(&file->restart, true, __ATOMIC_RELAXED);
+}
+
 static void handle_outcome(struct fetch *f, struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
@@ -465,11 +471,12 @@ static void handle_outcome(struct fetch *f, struct piece *p, struct error *err)
 	case PIECE_RETRY:
 		retry_later(f, file, p, err);
 		/* the file may have changed since, undetected */
-		file->restart |= !named && fetch_count_of(&file->written) > 0;
+		if (!named && fetch_count_of(&file->written) > 0)
+			start_over(file);
 		break;
 	case PIECE_CHANGED:
 		if (!file->restart && may_restart(f, file, err->msg))
-			file->restart = true;
+			start_over(file);
 		break;
 	case PIECE_FATAL:
 		fail_locked(f, file->o.path, err);

@@ -401,11 +401,12 @@ int informer_start(struct informer **ret, const struct informer_conf *conf,
 	inf->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (inf->wake_fd < 0 || inf->synced_fd < 0 || inf->stop_fd < 0)
 		rc = error_errno(err, errno, "eventfd");
+	*ret = inf;
 	if (rc || thread_start(&inf->thread, keep_watching, inf, err)) {
+		*ret = NULL;
 		release(inf);
 		return -1;
 	}
-	*ret = inf;
 	return 0;
 }
 

@@ -51,7 +51,10 @@ struct informer_conf {
 	void (*on_answer)(void *ctx);
 };
 
-/* Starts the thread. conf->kube and conf's strings must outlive the informer. */
+/*
+ * Starts the thread, whose callbacks find *ret set. conf->kube and conf's strings must
+ * outlive the informer.
+ */
 MUST_CHECK int informer_start(struct informer **ret, const struct informer_conf *conf,
 			      struct error *err);
 void informer_stop(struct informer *inf); /* no callback runs after it; NULL is fine */

@@ -283,8 +283,7 @@ static void *copy(void *ctx)
 		if (is_bulk(r, &b) ? !move_some(r, &b) : !copy_some(r))
 			break;
 	bulk_close(&b);
-	close(r->from);
-	r->from = -1;
+	close(atomic_exchange(&r->from, -1));
 	r->idle = true;
 	while (write(r->done, &one, sizeof(one)) < 0 && errno == EINTR)
 		;

@@ -48,7 +48,8 @@ void tail_clean(struct tail *t);
  * the command gets SIGPIPE, as if it had written to `to`.
  */
 struct relay {
-	int from, to, quit;   /* quit: an eventfd */
+	atomic_int from;      /* -1: closed, at the end */
+	int to, quit;         /* quit: an eventfd */
 	int done;             /* the caller's eventfd, to which 1 is added at the end */
 	atomic_bool idle;     /* all that was read is in the tail */
 	int64_t passed, most; /* bytes; most: those before relay_finish(); or -1 */

@@ -29,7 +29,7 @@ enum {
 /* One in a process. */
 static struct uploads {
 	struct runs_conf conf;
-	struct runs *runs; /* NULL: not open yet */
+	_Atomic(struct runs *) runs; /* NULL: not open yet; its threads ask, too */
 	const struct runs_opts *opts;
 	cJSON *job;
 	bool flushing, given_up;

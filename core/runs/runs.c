@@ -292,11 +292,24 @@ void runs_ended(struct runs *r, int status)
 
 /* ---- the thread of texts ---- */
 
+static uint32_t locked(struct runs *r, const uint32_t *from)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&r->lock);
+	n = *from;
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
 static int send_attempt(struct runs *r, struct attempt *a, struct error *err)
 {
 	char dir[40];
+	uint32_t number = locked(r, &a->number);
 
-	snprintf(dir, sizeof(dir), "attempts/%u", a->number);
+	if (!number)
+		return 0;
+	snprintf(dir, sizeof(dir), "attempts/%u", number);
 	return parts_send(&a->log, &r->rundir, dir, err) ||
 			       parts_send(&a->events, &r->rundir, dir, err) ||
 			       parts_send(&a->metrics, &r->rundir, dir, err)
@@ -327,7 +340,7 @@ void runs_log_dropped(struct runs *r, struct attempt *a)
 static int send_texts(struct runs *r, struct error *err)
 {
 	for (struct attempt *a = r->attempts, *next; a; a = next) {
-		if (a->number && send_attempt(r, a, err))
+		if (send_attempt(r, a, err))
 			return -1;
 		runs_log_dropped(r, a);
 		pthread_mutex_lock(&r->lock);
@@ -456,16 +469,6 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 int runs_fd(const struct runs *r)
 {
 	return r->fd;
-}
-
-static uint32_t locked(struct runs *r, const uint32_t *from)
-{
-	uint32_t n;
-
-	pthread_mutex_lock(&r->lock);
-	n = *from;
-	pthread_mutex_unlock(&r->lock);
-	return n;
 }
 
 static void set(struct runs *r, uint32_t *to, uint32_t n)

@@ -202,8 +202,8 @@ void fleet_poll_end(struct remote *r, bool ready, const char *trouble)
 		r->back_ms = 0;
 	if (!ready && is_gone(r))
 		loans_make(r);
-	pthread_mutex_unlock(&f->lock);
 	log_change(r, was, trouble);
+	pthread_mutex_unlock(&f->lock);
 }
 
 static int make_secret(struct fleet *f, struct error *err)

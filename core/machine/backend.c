@@ -409,11 +409,11 @@ int backend_start(struct backend **ret, const struct backend_conf *conf,
 		backend_stop(b);
 		return -1;
 	}
-	*ret = b;
 	if (!thread_start(&b->threads[0], work, b, err)) {
 		b->n_threads = 1;
 		if (!thread_start(&b->threads[1], watch_jobsets, b, err)) {
 			b->n_threads = 2;
+			*ret = b;
 			return 0;
 		}
 	}

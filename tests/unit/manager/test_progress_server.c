@@ -402,12 +402,18 @@ TEST(test_what_supervisors_tell)
 	metrics_free(metrics);
 }
 
-static void *ask_again(void *server)
+struct asking {
+	struct progress_server *server;
+	const char *bearer;
+};
+
+static void *ask_again(void *ctx)
 {
 	static const int code = 1;
+	const struct asking *a = ctx;
 	cleanup_reply struct reply r;
 
-	ask(server, GOOD_BEARER, "{\"trainerStatus\": {}}", &r);
+	ask(a->server, a->bearer, "{\"trainerStatus\": {}}", &r);
 	return r.resp.status == 200 ? NULL : (void *)&code;
 }
 
@@ -416,6 +422,7 @@ TEST(test_writes_at_once)
 {
 	enum { MAX_WRITES = 4 };
 	struct progress_server *s = new_server();
+	struct asking again = { s, GOOD_BEARER };
 	pthread_t threads[MAX_WRITES];
 	cleanup_reply struct reply first, one_more, last;
 	void *failed;
@@ -427,7 +434,7 @@ TEST(test_writes_at_once)
 	calls = __atomic_load_n(&api.calls, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&api.lock); /* the answers wait */
 	for (int i = 0; i < MAX_WRITES; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, ask_again, s), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_again, &again), 0);
 	while (__atomic_load_n(&api.calls, __ATOMIC_SEQ_CST) < calls + MAX_WRITES)
 		usleep(1000);
 	ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &one_more);

@@ -21,9 +21,9 @@
 
 struct world {
 	struct apiserver server;
-	const char *first_of; /* namespace whose first pass is looked at */
-	atomic_int first_has; /* 1: it left a status; -1: it did not */
-	int64_t first_after;  /* ms until the next pass that it asked for */
+	_Atomic(const char *) first_of; /* namespace whose first pass is looked at */
+	atomic_int first_has;           /* 1: it left a status; -1: it did not */
+	int64_t first_after;            /* ms until the next pass that it asked for */
 	struct event_recorder *events;
 	struct metrics *metrics;
 	struct workqueue *queue, *runtimes, *cluster_runtimes;

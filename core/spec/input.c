@@ -288,7 +288,11 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 		field_error_add(
 			&doc->errs, FIELD_NOT_SUPPORTED, "kind",
 			json_get(doc->obj, "kind"), "%s",
-			nearest_did_you_mean(&arena, near ? near : TRAINJOB_KIND));
+			str_in(kind, v1_kinds)
+				? "set apiVersion to " V1_GROUP "v1 (MPIJob: v2beta1), "
+				  "then turn it into a TrainJob with 'kftrainer convert'"
+				: nearest_did_you_mean(&arena,
+						       near ? near : TRAINJOB_KIND));
 	return false;
 }
 

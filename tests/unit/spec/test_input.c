@@ -89,6 +89,9 @@ TEST(test_known_kinds)
 		{ "apiVersion: v1\nkind: ConfigMap\n", false, NULL },
 		{ "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJb\n", false,
 		  "did you mean 'TrainJob'?" },
+		{ "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: PyTorchJob\n", false,
+		  "set apiVersion to kubeflow.org/v1 (MPIJob: v2beta1), then turn it into a "
+		  "TrainJob with 'kftrainer convert'" },
 		{ "apiVersion: trainer.kubeflow.org/v1\nkind: TrainJob\n", false,
 		  "trainer.kubeflow.org/v1alpha1" },
 		{ "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n", false,

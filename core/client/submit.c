@@ -263,6 +263,22 @@ static bool is_refusal(const struct error *err, const cJSON *status)
 	       err->kind == ERR_LIMIT;
 }
 
+/* What an API server says of a webhook's pod to which it has no connection. */
+static bool is_cut_off(const char *message)
+{
+	static const char *const signs[] = { "context deadline exceeded",
+					     "Client.Timeout exceeded",
+					     "i/o timeout",
+					     "Address is not allowed",
+					     "no route to host",
+					     "network is unreachable" };
+
+	for (size_t i = 0; i < N_ELEMENTS(signs); i++)
+		if (strstr(message, signs[i]))
+			return true;
+	return false;
+}
+
 /* Append advice to the API server's message. Always -1. */
 static int explain(struct error *err)
 {
@@ -270,7 +286,10 @@ static int explain(struct error *err)
 
 	if (strstr(err->msg, "failed calling webhook"))
 		snprintf(err->msg + len, sizeof(err->msg) - len,
-			 "; is its controller running?");
+			 "; is its controller running%s?",
+			 is_cut_off(err->msg) ? ", and may the API server connect to its "
+						"pods (firewall, network)"
+					      : "");
 	return job_explain(err);
 }
 

@@ -189,6 +189,11 @@ change_config() {
 	kc patch configmap kubeflow-trainer-config -n "$ns" --type merge \
 		-p '{"data":{"controller_manager_config.yaml":"mine"}}'
 }
+on_host_network() { # a user's choice, kept
+	kc patch deployment $name -n "$ns" --type merge \
+		-p '{"spec":{"template":{"spec":{"hostNetwork":true,"dnsPolicy":"ClusterFirstWithHostNet"}}}}' && installs &&
+		[ "$(of deployment $name '.spec.template.spec.hostNetwork')" = true ]
+}
 config_is() { [ "$(of configmap kubeflow-trainer-config '.data.controller_manager_config\.yaml')" = "$1" ]; }
 keep_secret() {
 	kc patch secret kubeflow-trainer-webhook-cert -n "$ns" --type merge -p '{"data":{"ca.crt":"YQ=="}}' &&
@@ -280,6 +285,7 @@ check "settings that a user wrote" change_config
 check "... are kept" installs
 check "... and it is said" says 'kubeflow-trainer-config: unchanged: managed by another writer'
 check "... really" config_is mine
+check "the network of the node, where the API server cannot reach that of pods" on_host_network
 check "an existing certificate is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run

@@ -311,6 +311,22 @@ check "the job is deleted, which ends it" wait_for 20 test -s "$scratch/ended"
 check "... and is said" grep -q 'TrainJob f3 has been deleted' "$scratch/err"
 check "... with 1" grep -qx 1 "$scratch/ended"
 
+kc apply -f - >/dev/null <<-'END'
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingWebhookConfiguration
+	metadata: {name: cut-off}
+	webhooks:
+	- name: cut-off.example.com
+	  clientConfig: {url: "https://192.0.2.1:9443/"}
+	  rules: [{apiGroups: [trainer.kubeflow.org], apiVersions: ["*"], resources: [trainjobs], operations: [CREATE]}]
+	  failurePolicy: Fail
+	  timeoutSeconds: 1
+	  sideEffects: None
+	  admissionReviewVersions: [v1]
+END
+cut_off() { says 1 'webhook "cut-off.example.com".*; is its controller running, and may the API server connect to its pods \(firewall, network\)\?' "$d/one.yaml" --name f5 --dry-run=server; }
+check "a webhook to which the API server has no connection" wait_for 20 cut_off
+kc delete validatingwebhookconfiguration cut-off >/dev/null
 controller_down
 check "without the controller, its webhook is named" says 1 'failed calling webhook .*; is its controller running\?' "$d/one.yaml" --name f4
 finish

@@ -82,6 +82,7 @@ def passes():
         is_("... with the bus bandwidth", [(r["unit"], r["value"] > 0) for r in first.job], [("GB/s", True)])
         if program != PROGRAMS[0]:
             continue
+        finds("a leader by its IPv6 address", ("", ""), 0, [], program=program, host="[::1]")
         finds("three nodes of 1, 2 and 1 devices", ("devices=1", "", "devices=1"), 0, [], program=program)
         finds("wrong sums of a GPU of three nodes", ("", "sum=1", ""), 30,
               [(None, "fatal"), (ME, "fatal"), (f"{ME}/1", "fatal")], "GPU 1: 1 sums of NCCL's all-reduce are wrong", program=program)

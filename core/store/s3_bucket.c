@@ -174,6 +174,12 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 	if (!*uri.host || strlen(uri.host) > MAX_BUCKET)
 		return error_set(err, ERR_INVALID,
 				 "no bucket: expected %s://BUCKET/PREFIX", uri.scheme);
+	if (str_starts(uri.host, "arn:"))
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"%s: an ARN, which is not supported: name the bucket, or "
+			"the access point by its alias (NAME-...-s3alias)",
+			uri_shown(&b->arena, conf->uri));
 	for (const char *p = uri.host; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			return error_set(err, ERR_INVALID,

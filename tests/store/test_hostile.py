@@ -474,6 +474,7 @@ for what, uri, body in (("s3", "s3://buck/e", "<L><IsTruncated>false</IsTruncate
     url = Peer(lambda h: (200, {}, body)).url
     check(what + ": a server that ignores the prefix", fetch(uri, ["'d/x', which is not below 'e/'"], {
         **(KEYS if what == "s3" else {}), "ENDPOINT": url, "STORAGE_EMULATOR_HOST": url}, status=1))
+check("s3: an ARN", fetch("s3://arn:aws:s3:us-east-1:123456789012:accesspoint/mine/d", ["accesspoint/mine/d: an ARN", "-s3alias"], KEYS, status=1))
 check("s3: a directory bucket", fetch("s3://models--usw2-az1--x-s3/d", ["directory bucket", "general purpose bucket"], KEYS, status=1))
 
 

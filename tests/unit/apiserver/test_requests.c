@@ -93,6 +93,33 @@ static int ask(const char *method, const char *target, const char *body)
 	return a.status;
 }
 
+/* An API server stores what Go decodes: a client whose numNodes is an int32 reads it again. */
+TEST(test_whole_numbers)
+{
+	static const char job[] = "{" TYPE(
+		"TrainJob") ",\"metadata\":{\"name\":\"floats\"},\"spec\":{"
+			    "\"suspend\":true,\"runtimeRef\":{\"name\":\"torch-"
+			    "distributed\"},\"trainer\":{\"numNodes\":2.0,"
+			    "\"resourcesPerNode\":{\"limits\":{\"cpu\":-0.0,\"memory\":"
+			    "1e10}}}}}";
+	static const char patch[] =
+		"[{\"op\":\"add\",\"path\":\"/spec/ttlSecondsAfterFinished\",\"value\":"
+		"300e-1}]";
+	struct answer made = send_as("secret", "POST", JOBS, "application/json", job);
+	struct answer patched = send_as("secret", "PATCH", JOBS "/floats",
+					"application/json-patch+json", patch);
+	cleanup_free char *trainer = json_text(json_get(made.doc, "spec", "trainer"));
+	cleanup_free char *ttl =
+		json_text(json_get(patched.doc, "spec", "ttlSecondsAfterFinished"));
+
+	assert_string_equal(trainer, "{\"numNodes\":2,\"resourcesPerNode\":{\"limits\":"
+				     "{\"cpu\":0,\"memory\":10000000000}}}");
+	assert_string_equal(ttl, "30");
+	cJSON_Delete(made.doc);
+	cJSON_Delete(patched.doc);
+	assert_int_equal(ask("DELETE", JOBS "/floats", ""), 200);
+}
+
 TEST(test_token)
 {
 	static const char *const wrong[] = { "", "secre", "secrets", "Secret", "\xff" };

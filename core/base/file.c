@@ -211,6 +211,35 @@ struct dirent *dir_next(DIR *d)
 
 static int remove_all(const char *path);
 
+/* What NFS, or FUSE, makes of a removed file until its last reader closes it. */
+static bool is_kept_open(const char *name)
+{
+	return str_starts(name, ".nfs") || str_starts(name, ".fuse_hidden");
+}
+
+/* How many of them are below this directory; -1: something else is, too. */
+static int count_kept_open(const char *path)
+{
+	cleanup_arena struct arena a = { 0 };
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), n = 0, more;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	while (d && n >= 0 && (e = readdir(d))) {
+		if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
+			continue;
+		more = is_kept_open(e->d_name)
+			       ? 1
+			       : count_kept_open(path_join(&a, path, e->d_name));
+		n = more < 0 ? -1 : n + more;
+	}
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	return d ? n : -1;
+}
+
 /* A directory may deny its owner to read or to change it, as Go's module cache does. */
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -221,6 +250,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 		return remove_all(path);
 	if (!remove(path))
 		return 0;
+	if (errno == EBUSY && is_kept_open(path_base(path)))
+		return 0;
+	if (errno == ENOTEMPTY || errno == EEXIST)
+		return count_kept_open(path) > 0 ? 0 : -1;
 	if (errno != EACCES || !at->level || chmod(path_dir(&a, path), 0700))
 		return -1;
 	/* FTW_NS: a directory, perhaps, that could not be looked at before. */

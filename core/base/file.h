@@ -78,7 +78,10 @@ MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
  */
 struct dirent *dir_next(DIR *d);
 
-/* Remove a directory and all below it, without following links; an absent one is fine. */
+/*
+ * Remove a directory and all below it, without following links; an absent one is fine. Where
+ * NFS or FUSE keeps a file for a reader, its directory stays.
+ */
 MUST_CHECK int dir_remove(const char *path, struct error *err);
 
 /* "a" + "b" = "a/b"; an absolute `name` is itself; one '/' between. */

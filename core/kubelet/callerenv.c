@@ -27,13 +27,20 @@ static const char *const ranks[] = { "RANK",
 				     "FLUX_TASK_LOCAL_ID",
 				     NULL };
 
-static const char *const rank_prefixes[] = { "OMPI_COMM_WORLD_",
-					     "MV2_COMM_WORLD_",
-					     "MPI_LOCAL",
-					     "PMI_",
-					     "PMIX_",
-					     "JSM_NAMESPACE_",
-					     NULL };
+static const char *const rank_prefixes[] = {
+	"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_", "MPI_LOCAL",          "PMI_",  "PMIX_",
+	"JSM_NAMESPACE_",   "OMPI_MCA_ess",    "OMPI_MCA_orte_ess_", "HYDI_", NULL
+};
+
+/* By these Open MPI 4 knows a process of mpirun, which it does not let start mpirun. */
+static const char *const started_by_mpirun[] = { "OMPI_UNIVERSE_SIZE",
+						 "OMPI_MCA_pmix",
+						 "OMPI_MCA_orte_hnp_uri",
+						 "OMPI_MCA_orte_local_daemon_uri",
+						 "OMPI_MCA_orte_jobfam_session_dir",
+						 "OMPI_MCA_orte_top_session_dir",
+						 "OMPI_MCA_orte_launch",
+						 NULL };
 
 /*
  * Of Slurm, PBS, Grid Engine, LSF, LoadLeveler, Cobalt and OAR: what mpirun looks for, and
@@ -55,5 +62,6 @@ bool callerenv_is_hidden(const char *name)
 	for (size_t i = 0; rank_prefixes[i]; i++)
 		if (str_starts(name, rank_prefixes[i]))
 			return true;
-	return str_in(name, ranks) || str_in(name, nodes);
+	return str_in(name, ranks) || str_in(name, started_by_mpirun) ||
+	       str_in(name, nodes);
 }

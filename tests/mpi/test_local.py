@@ -212,6 +212,8 @@ ALLOCATION = ["env", "SLURM_JOB_ID=7", "SLURM_JOBID=7", "SLURM_STEP_ID=0", "SLUR
 
 def allocation(i):
     check_place("in an allocation of Slurm, PBS or Grid Engine", i, within=ALLOCATION)
+    as_root = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
+    check_place("started by mpirun itself", i, within=[*as_root, i.mpirun, "-n", "1"])
 
 
 ROWS = {row.__name__: row for row in (place, plain, leave, kill, variables, output, worker, mpirun, submit, alone,

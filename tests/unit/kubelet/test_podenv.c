@@ -515,6 +515,10 @@ TEST(test_ranks_and_nodes_of_the_caller)
 					       "JSM_NAMESPACE_RANK=1",
 					       "OMPI_COMM_WORLD_RANK=2",
 					       "OMPI_MCA_btl=self",
+					       "OMPI_MCA_ess_base_vpid=1",
+					       "OMPI_MCA_orte_hnp_uri=u",
+					       "OMPI_MCA_orte_base_help_aggregate=0",
+					       "OMPI_UNIVERSE_SIZE=2",
 					       "PMI_RANK=2",
 					       "PMIX_NAMESPACE=n",
 					       "MV2_COMM_WORLD_RANK=2",
@@ -540,6 +544,9 @@ TEST(test_ranks_and_nodes_of_the_caller)
 					    "PMI_RANK",
 					    "PMIX_NAMESPACE",
 					    "OMPI_COMM_WORLD_RANK",
+					    "OMPI_MCA_ess_base_vpid",
+					    "OMPI_MCA_orte_hnp_uri",
+					    "OMPI_UNIVERSE_SIZE",
 					    "MPI_LOCALRANKID",
 					    "MV2_COMM_WORLD_RANK",
 					    "TORCHELASTIC_RUN_ID",
@@ -563,6 +570,7 @@ TEST(test_ranks_and_nodes_of_the_caller)
 	assert_string_equal(variable(&env, "PBS_JOBID"), "9.host");
 	assert_string_equal(variable(&env, "LSB_JOBINDEX"), "3");
 	assert_string_equal(variable(&env, "OMPI_MCA_btl"), "self");
+	assert_string_equal(variable(&env, "OMPI_MCA_orte_base_help_aggregate"), "0");
 	assert_string_equal(variable(&env, "LOCAL_RANK"), "0");
 	assert_string_equal(variable(&env, "RANKING"), "a");
 	assert_string_equal(variable(&env, "TORCHELASTIC_SIGNALS_TO_HANDLE"), "SIGTERM");

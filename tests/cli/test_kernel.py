@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ CALLS = {"pidfd_send_signal": 424, "open_tree": 428, "move_mount": 429, "fsopen"
          "clone3": 435, "close_range": 436, "openat2": 437, "faccessat2": 439, "mount_setattr": 442}
 LOAD, EQUAL, RETURN, ALLOW, ERRNO = 0x20, 0x15, 0x06, 0x7FFF0000, 0x50000
 NO_NEW_PRIVS, SET_SECCOMP, FILTER, UNAME26 = 38, 22, 2, 0x20000
+NEW_USER, NOBODY = 0x10000000, 54321
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -75,4 +77,47 @@ with tempfile.TemporaryDirectory() as home:
     check("... nothing is written", os.listdir(home))
     done = run(home, ["pidfd_open"], errno.ENOSYS, "submit", "--dry-run=client", "--runtime", "torch-distributed", "--name", "j", "--", "true", old=True)
     check("... what is for a cluster runs", done if done.returncode else None)
+
+
+def forbidden(home):
+    """What an ordinary user sees in a user namespace in which no others may be made."""
+    program = shutil.copy(PROGRAM, home)
+    (begun, begins), (mapped, maps) = os.pipe(), os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            if libc.unshare(NEW_USER):  # the setting is that of the namespace: of this machine, without one
+                os._exit(98)
+            os.write(begins, b"x")
+            os.read(mapped, 1)
+            with open("/proc/sys/user/max_user_namespaces", "w", encoding="ascii") as f:
+                f.write("0")
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            out = os.open(home + "/out", os.O_WRONLY | os.O_CREAT, 0o600)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.execve(program, [program, "submit", "--local", "--runtime", "torch-distributed", "--", "echo", "hello"],
+                      {"PATH": "/usr/bin:/bin", "HOME": home})
+        finally:
+            os._exit(99)
+    os.read(begun, 1)
+    for ids in ("uid_map", "gid_map"):
+        with open(f"/proc/{pid}/{ids}", "w", encoding="ascii") as f:
+            f.write("0 0 65536")
+    os.write(maps, b"x")
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(home + "/out", encoding="utf-8") as f:
+        said = f.read()
+    good = "no namespaces on this machine (user.max_user_namespaces=0): pods see" in said and "hello" in said
+    return None if not status and good else (status, said)
+
+
+if os.geteuid() or subprocess.run(["unshare", "-U", "true"], capture_output=True, check=False).returncode:
+    skip("the setting that forbids namespaces is named", "needs root")
+else:
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        check("the setting that forbids namespaces is named, and the job runs without", forbidden(home))
 finish()

@@ -36,6 +36,18 @@ ok "ranks that exit 3: exit code 3" exits 3
 mpi sockets 'python3 -c "import multiprocessing, os; multiprocessing.Manager(); print(\"rank\", os.environ[\"OMPI_COMM_WORLD_RANK\"], \"shares\")"'
 ok "Python's multiprocessing, and so a DataLoader, has room for its sockets in TMPDIR" ranks 4 shares
 
+saves='trap "echo rank $OMPI_COMM_WORLD_RANK saves; exit 0" USR1; touch "$0.$OMPI_COMM_WORLD_RANK"; while :; do sleep 0.1; done'
+"$kftrainer" submit --local --name saves --runtime deepspeed-distributed --nodes 2 --nproc-per-node 2 -- \
+	mpirun.openmpi sh -c "$saves" "$scratch/up" >"$scratch/out" 2>&1 </dev/null &
+until [ -e "$scratch/up.0" ] && [ -e "$scratch/up.1" ] && [ -e "$scratch/up.2" ] && [ -e "$scratch/up.3" ]; do
+	kill -0 $! 2>/dev/null || break
+	sleep 0.1
+done
+kill -USR1 $!
+wait $!
+status=$?
+ok "USR1: mpirun passes it on to its ranks, and the nodes live on until they end" eval 'exits 0 && ranks 4 saves'
+
 # A barrier of shells: each waits until all have come.
 meet='touch "$0.$OMPI_COMM_WORLD_RANK"; until [ -e "$1.0" ] && [ -e "$1.3" ]; do sleep 0.05; done; echo rank $OMPI_COMM_WORLD_RANK met'
 for i in 1 2; do

@@ -195,7 +195,10 @@ static int lock_dir(struct journal *j, const char *dir, struct error *err)
 	if (!flock(j->lock, LOCK_EX | LOCK_NB))
 		return 0;
 	if (errno != EWOULDBLOCK)
-		return error_errno(err, errno, "%s/lock", dir);
+		return error_set(err, ERR_IO,
+				 "%s/lock cannot be locked (%s); choose a directory on a "
+				 "file system with locks, such as a local disk",
+				 dir, strerror(errno));
 	return error_set(err, ERR_EXISTS,
 			 "%s: in use by another server; stop that one, or choose "
 			 "another directory",

@@ -47,6 +47,10 @@ SH2
 	ok "... its name can be used again" exits 0
 	run "$kftrainer" delete plain
 fi
+run timeout 60 strace -f -P "$scratch/api/lock" -o /dev/null -e inject=flock:error=ENOLCK "$kftrainer" controller --local --idle 1s --data "$scratch/api"
+ok "without locks no server starts, and it is said what to choose" eval \
+	'exits 1 && printed "api/lock cannot be locked \(No locks available\); choose a directory on a file system with locks"'
+
 mkdir -p "$jobs/plain/29990101T000000Z-001"
 without close:error=EDQUOT "$jobs/plain/29990101T000000Z-002/objects.json.new" submit --local plain.yaml
 ok "a quota that close() tells of: no job starts with half of its files" eval 'exits 1 && printed "state of local jobs: .*/objects.json: .*[Qq]uota exceeded"'

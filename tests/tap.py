@@ -22,6 +22,12 @@ def skip(what, why):
     print(f"ok {tests} - {PREFIX}{what} # SKIP {why}", flush=True)
 
 
+def trust_nobody():
+    """Removes what says whom this machine trusts from the environment: a test says it itself."""
+    for name in [name for name in os.environ if name.startswith("SSL_CERT_") or name.endswith("_CA_BUNDLE")]:
+        del os.environ[name]
+
+
 def finish():
     """Print the plan and exit."""
     print(f"1..{tests}", flush=True)

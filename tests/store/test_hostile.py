@@ -14,11 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.dont_write_bytecode = True
-from tap import check, finish, skip
+from tap import check, finish, skip, trust_nobody
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "hf_SecretSecretSecret"
+trust_nobody()
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-hostile-"))
 
 

@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 import aws
 import faulty
 from servers import PROGRAM, ROOT, answers, free_port, output, scratch, start, versitygw
-from tap import check, finish, skip
+from tap import check, finish, skip, trust_nobody
 
 ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
 
@@ -30,6 +30,7 @@ if not venv or not os.path.exists(venv + "/.done") or not gateway:
     skip("s3", "versitygw or moto is not installed: tests/setup.sh store")
     finish()
 sys.path.insert(0, next(str(p) for p in pathlib.Path(venv).glob("lib/python3*/site-packages")))
+trust_nobody()
 os.environ.update(AWS_EC2_METADATA_DISABLED="true", NO_PROXY="*", no_proxy="*")
 import boto3
 from boto3.s3.transfer import TransferConfig

@@ -393,14 +393,14 @@ void doc_add_errors(struct doc *doc, const struct field_errors *more)
 
 	for (size_t i = 0; i < more->n; i++) {
 		const struct field_error *e = &more->list[i];
-		bool known = false;
+		bool known = false, full = field_errors_full(errs);
 
 		for (size_t k = 0; k < before; k++)
 			known |= field_path_same(errs->list[k].path, e->path);
 		if (known)
 			continue;
 		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);
-		if (e->value)
+		if (e->value && !full)
 			errs->list[errs->n - 1].value =
 				arena_strdup(&errs->arena, e->value);
 	}

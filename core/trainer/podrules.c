@@ -22,6 +22,9 @@ struct place {
 };
 #define MEMBER(at, name) (&(struct place){ at, name, -1 })
 
+enum { N_LISTS = 2 };
+static const char *const lists[N_LISTS] = { "limits", "requests" };
+
 struct check {
 	struct field_errors *errs;
 	cJSON *warnings;
@@ -31,6 +34,8 @@ struct check {
 	struct json_index claims;  /* volumeClaimPolicies: JobSet adds their volumes */
 	struct json_index names;   /* of init containers */
 	struct json_index devices; /* resourceClaims of the pod */
+	/* of spec.trainer: what the pods have from there */
+	struct json_index amounts[N_LISTS], env;
 };
 
 static const char *path_of(struct check *c, const struct place *at)
@@ -123,7 +128,7 @@ static bool may_overcommit(const char *name)
 }
 
 struct amount {
-	const char *list; /* "requests" */
+	int list; /* of `lists` */
 	const struct place *at;
 	const cJSON *node;
 	struct quantity q;
@@ -133,12 +138,13 @@ static void refuse_amount(struct check *c, const struct amount *a, const char *w
 {
 	const char *name = a->node->string, *path = NULL;
 
-	if (!field_errors_full(c->errs) &&
-	    json_at(tj_resources_per_node(c->tj), JSON_PATH(a->list, name)))
+	if (!field_errors_full(c->errs) && json_index_get(&c->amounts[a->list], name))
 		path = arena_printf(&c->errs->arena,
-				    "spec.trainer.resourcesPerNode.%s.%s", a->list, name);
+				    "spec.trainer.resourcesPerNode.%s.%s", lists[a->list],
+				    name);
 	refuse_field(c, path, a->node,
-		     MEMBER(MEMBER(MEMBER(a->at, "resources"), a->list), name), why);
+		     MEMBER(MEMBER(MEMBER(a->at, "resources"), lists[a->list]), name),
+		     why);
 }
 
 static void warn(struct check *c, const struct place *at, const char *what)
@@ -159,7 +165,7 @@ static void warn_of_bytes(struct check *c, const struct amount *a)
 {
 	const char *why = a->q.nano % NANO ? "is no whole number of bytes"
 					   : "is a number of bytes, too few to start";
-	const struct place *list = MEMBER(MEMBER(a->at, "resources"), a->list);
+	const struct place *list = MEMBER(MEMBER(a->at, "resources"), lists[a->list]);
 	char text[QUANTITY_TEXT_SIZE];
 
 	warn(c, MEMBER(list, "memory"),
@@ -188,7 +194,7 @@ static void check_amount(struct check *c, const struct amount *a)
 	else if (!is_native(name) && a->q.nano % NANO)
 		refuse_amount(c, a, "must be an integer: devices are not divided");
 	else if (str_eq(name, "memory") && a->q.nano && a->q.nano / NANO < 1 << 20 &&
-		 (a->q.nano % NANO || str_eq(a->list, "limits")))
+		 (a->q.nano % NANO || str_eq(lists[a->list], "limits")))
 		warn_of_bytes(c, a);
 }
 
@@ -228,9 +234,11 @@ static void check_claims(struct check *c, const struct place *at, const cJSON *c
 		const char *name = podspec_element_name(claim);
 
 		if (!json_index_get(&c->devices, name ? name : "")) {
-			bool given = json_find_const(
-				json_get(tj_resources_per_node(c->tj), "claims"), "name",
-				name ? name : "");
+			bool given =
+				!field_errors_full(c->errs) &&
+				json_find_const(
+					json_get(tj_resources_per_node(c->tj), "claims"),
+					"name", name ? name : "");
 
 			refuse_field(c, given ? of_job : NULL, claim, &place,
 				     "resourceClaims of the pod has no such claim");
@@ -242,15 +250,14 @@ static void check_claims(struct check *c, const struct place *at, const cJSON *c
 static void check_resources(struct check *c, const struct place *at,
 			    const cJSON *resources)
 {
-	static const char *const lists[] = { "limits", "requests" };
 	cleanup_json_index struct json_index limits = { .of = json_get(resources,
 								       "limits") };
 	const cJSON *node;
 	struct error err;
 
-	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+	for (int i = 0; i < N_LISTS; i++)
 		json_each(node, json_at(resources, JSON_PATH(lists[i]))) {
-			struct amount a = { lists[i], at, node, { 0 } };
+			struct amount a = { i, at, node, { 0 } };
 
 			if (cJSON_IsNull(node) || quantity_of(&a.q, node, &err))
 				continue; /* other rules refuse it */
@@ -277,8 +284,7 @@ static void refuse_env(struct check *c, const cJSON *env, const struct place *at
 		       const char *why)
 {
 	const char *name = json_str(env, "name");
-	bool given = !field_errors_full(c->errs) &&
-		     json_find_const(tj_env(c->tj), "name", name ? name : "");
+	bool given = json_index_get(&c->env, name ? name : "");
 
 	refuse_field(c, given ? "spec.trainer.env" : NULL, env, at, why);
 }
@@ -372,26 +378,35 @@ static void check_each(struct check *c, const struct place *at, const cJSON *of,
 }
 
 /* Pasted from a page: for a shell, and for YAML, these are letters. */
-static void warn_of_quotes(struct check *c, const struct place *at,
-			   const cJSON *container, const char *member)
+static bool is_curly_quoted(const char *word)
 {
 	static const char *const quotes[] = { "\xe2\x80\x98", "\xe2\x80\x99",
 					      "\xe2\x80\x9c", "\xe2\x80\x9d" };
-	struct place word = { at, member, 0 };
-	const cJSON *node;
 
-	json_each(node, json_at(container, JSON_PATH(member))) {
-		for (size_t i = 0; i < N_ELEMENTS(quotes); i++)
-			if (cJSON_IsString(node) &&
-			    str_starts(node->valuestring, quotes[i]))
-				warn(c, &word,
-				     arena_printf(
-					     &c->errs->arena,
-					     "%.100s begins with a curly quote, which "
-					     "quotes nothing: use \" or '",
-					     node->valuestring));
+	for (size_t i = 0; word && i < N_ELEMENTS(quotes); i++)
+		if (str_starts(word, quotes[i]))
+			return true;
+	return false;
+}
+
+/* Of the first such word: a list may have 100,000, and an answer is limited. */
+static void warn_of_quotes(struct check *c, const struct place *at,
+			   const cJSON *container, const char *member)
+{
+	struct place word = { at, member, 0 };
+	const cJSON *node = json_at(container, JSON_PATH(member));
+
+	node = cJSON_IsArray(node) ? node->child : NULL;
+	while (node && !is_curly_quoted(cJSON_GetStringValue(node))) {
+		node = node->next;
 		word.element++;
 	}
+	if (node)
+		warn(c, &word,
+		     arena_printf(&c->errs->arena,
+				  "%.100s begins with a curly quote, which quotes "
+				  "nothing: use \" or '",
+				  node->valuestring));
 }
 
 /* A program of that name: "python train.py" is none. */
@@ -618,13 +633,20 @@ void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *
 			.claims = { .of = claims },
 			.names = { .of = pod_init_containers_const(ps->pod_spec),
 				   .key = "name" },
+			.env = { .of = tj_env(tj), .key = "name" },
 			.devices = { .of = pod_claims(ps->pod_spec), .key = "name" },
 		};
 
+		for (int k = 0; k < N_LISTS; k++)
+			c.amounts[k].of =
+				json_at(tj_resources_per_node(tj), JSON_PATH(lists[k]));
 		check_pod(&c);
+		for (int k = 0; k < N_LISTS; k++)
+			json_index_release(&c.amounts[k]);
 		json_index_release(&c.volumes);
 		json_index_release(&c.claims);
 		json_index_release(&c.names);
 		json_index_release(&c.devices);
+		json_index_release(&c.env);
 	}
 }

@@ -212,32 +212,42 @@ import os, subprocess, sys
 n = 100000
 head = ("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata:\n  name: x\n%sspec:\n"
         "  runtimeRef: {name: torch-distributed}\n")
-def cpu(text):
+def cpu(text, *command):
     with open(sys.argv[2], "w") as f:
         f.write(text)
     best = 1e9
     for _ in range(3):
         before = os.times()
-        r = subprocess.run([sys.argv[1], "runtime", "validate", sys.argv[2]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        r = subprocess.run([sys.argv[1], *command, sys.argv[2]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         after = os.times()
         best = min(best, after[2] + after[3] - before[2] - before[3])
     return best, r
 rows = lambda form: "".join(form % i for i in range(n))
-right, r = cpu(head % ("  labels:\n" + rows("    f%d: a\n")))
-assert r.returncode == 0, r.stderr[:300]
+schema, pods = ("runtime", "validate"), ("submit", "--dry-run=client", "-o", "name", "-f")
+right = {}
+for command in schema, pods:
+    right[command], r = cpu(head % ("  labels:\n" + rows("    f%d: a\n")), *command)
+    assert r.returncode == 0, r.stderr[:300]
 bad = {
     "unknown fields": head % "" + rows("  f%d: 1\n"),
     "unknown fields with long names": head % "" + "  trainer:\n" + rows("    resourcesPerNodeButMuchLongerThanThat%d: 1\n"),
     "variables without a name": head % "" + "  trainer:\n    env:\n" + rows("    - value: f%d\n"),
     "variables with unknown fields": head % "" + "  trainer:\n    env:\n" + rows("    - {name: f%d, x: 1}\n"),
     "quantities": head % "" + "  trainer:\n    resourcesPerNode:\n      limits:\n" + rows("        f%d: x\n"),
+    "quantities that no pod has": head % "" + "  trainer:\n    resourcesPerNode:\n      limits:\n" + "".join(f"        a/f{i}: -{i + 1}\n" for i in range(n)),
+    "variables that no pod has": head % "" + "  trainer:\n    env:\n" + rows("    - {name: f%d=, value: a}\n"),
 }
 for what, text in bad.items():
-    took, r = cpu(text)
+    command = pods if what.endswith("no pod has") else schema
+    took, r = cpu(text, *command)
     lines = r.stderr.decode().splitlines()
-    print(what, "%.2f s; right ones %.2f s" % (took, right))
-    assert r.returncode == 2 and len(lines) == 101 and lines[-1].endswith(" more errors"), lines[-2:]
-    assert took <= 6 * right + 0.1, what
+    print(what, "%.2f s; right ones %.2f s" % (took, right[command]))
+    if what == "variables that no pod has":
+        assert r.returncode == 2 and "Too many: 100000" in lines[0], lines[:2]
+    else:
+        assert r.returncode == 2 and len(lines) == 101 and lines[-1].endswith(" more errors"), lines[-2:]
+    assert took <= 6 * right[command] + 0.1, what
+    assert what != "quantities that no pod has" or 'f99: Invalid value: "-100"' in lines[99], lines[99]
 PY
 }
 check "a hundred thousand wrong fields cost about what as many right ones do" many_kinds

@@ -229,6 +229,8 @@ TEST(test_warnings_of_containers)
 		  "\" or '" },
 		{ ", args: ['\xe2\x80\x98']",
 		  "args[0]: \xe2\x80\x98 begins with a curly" },
+		{ ", args: ['\xe2\x80\x98', '\xe2\x80\x99']", /* one, of the first */
+		  "args[0]: \xe2\x80\x98 begins with a curly" },
 		{ ", args: ['--say=\xe2\x80\x98']", NULL },
 	};
 

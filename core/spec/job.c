@@ -263,10 +263,10 @@ static int check_docs(struct job_set *set, const struct job_opts *opts,
 			return -1;
 		if (!doc_is_known(doc, set->schema) || (job && i >= set->own))
 			continue;
-		if (job)
+		if (job) {
 			refuse_again(&seen, doc);
-		if (job)
 			override_job(set, doc, opts, names);
+		}
 		if (job && job_add_args(doc->obj, &set->input, opts, err))
 			return -1;
 		if (job)

@@ -321,7 +321,6 @@ static const char *refusal_text(struct why *w, const struct refusal *r,
 {
 	const char *forbidden = strstr(message, "is forbidden: ");
 	const char *at = r ? strstr(message, r->in) : NULL;
-
 	const char *text = forbidden ? forbidden + strlen("is forbidden: ") : message;
 
 	if (at && str_eq(r->reason, "ResourceQuota"))

@@ -165,17 +165,22 @@ int install_cache_namespaces(struct kube *k, struct arena *arena, struct opt_str
 	return kube_list(k, &accounts, &ours, &sink, NULL, err);
 }
 
-/* The order of removal: webhooks first, as they could deny the others; CRDs last. */
+/*
+ * The order of removal: webhooks first, as they could deny the others; what a controller
+ * that still runs would create again once it has no right to; CRDs last.
+ */
 static int rank(const cJSON *obj)
 {
 	const char *kind = meta_kind(obj);
 
 	if (str_ends(kind, "WebhookConfiguration"))
 		return 0;
-	return str_eq(kind, CRD_KIND) ? 2 : 1;
+	if (str_eq(kind, "Secret") || str_eq(kind, "Lease"))
+		return 2;
+	return str_eq(kind, CRD_KIND) ? 3 : 1;
 }
 
-enum { LAST_RANK = 2 };
+enum { LAST_RANK = 3 };
 
 int install_remove(struct kube *k, const cJSON *list, const struct remove_opts *opts,
 		   struct error *err)

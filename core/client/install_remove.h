@@ -16,8 +16,10 @@ struct remove_opts {
 };
 
 /*
- * `list` as manifests_build() returns it. Webhooks are deleted first, CRDs last. Without
- * CRDs in the list, TrainJobs remain: a warning counts those whose runtime was removed.
+ * `list` as manifests_build() returns it. Webhooks are deleted first; Secrets and Leases,
+ * which a controller creates while it has the right to, after those rights; CRDs last.
+ * Without CRDs in the list, TrainJobs remain: a warning counts those whose runtime was
+ * removed.
  */
 MUST_CHECK int install_remove(struct kube *k, const cJSON *list,
 			      const struct remove_opts *opts, struct error *err);

@@ -177,4 +177,31 @@ TEST(test_remove)
 	end(&w);
 }
 
+#define BINDING                                                              \
+	"{'apiVersion':'rbac.authorization.k8s.io/v1','kind':'RoleBinding'," \
+	"'metadata':{'name':'b','namespace':'n'}}"
+#define SECRET \
+	"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'c','namespace':'n'}}"
+#define LEASE                                                    \
+	"{'apiVersion':'coordination.k8s.io/v1','kind':'Lease'," \
+	"'metadata':{'name':'d','namespace':'n'}}"
+
+/* A controller that still runs would create both again, while it has the right to. */
+TEST(test_secret_after_rights)
+{
+	struct world w;
+
+	begin(&w, "[" MAP("a", "") "," BINDING "," SECRET "," LEASE "]");
+	put(&w, MAP("a", ""));
+	put(&w, BINDING);
+	put(&w, SECRET);
+	put(&w, LEASE);
+	remove_all(&w, false);
+	assert_string_equal(w.told.text, "RoleBinding n/b: removed\n"
+					 "ConfigMap n/a: removed\n"
+					 "Lease n/d: removed\n"
+					 "Secret n/c: removed\n");
+	end(&w);
+}
+
 RUN_TESTS(NULL, NULL)

@@ -122,18 +122,30 @@ const char *why_awaiting(const struct view *v, const cJSON *pod)
 	return NULL;
 }
 
+/* The condition of a pod that runs and is not ready for longer than its probes take, or NULL. */
+static const cJSON *unready(const struct view *v, const cJSON *pod)
+{
+	const cJSON *ready = condition_with(pod, "Ready", "False");
+
+	return ready && str_eq(pod_phase(pod), "Running") && !meta_is_deleted(pod) &&
+			       !main_end(pod) &&
+			       v->now - condition_since(ready) >= PROBES_SECONDS
+		       ? ready
+		       : NULL;
+}
+
 void why_not_ready(struct why *w)
 {
 	const cJSON *pod, *ready, *e;
-	const char *job;
+	const char *before = NULL, *job = NULL; /* which awaits the pods of `before` */
 
 	json_each(pod, w->v->pods) {
-		ready = condition_with(pod, "Ready", "False");
-		job = why_awaiting(w->v, pod);
-		if (!ready || !str_eq(pod_phase(pod), "Running") ||
-		    meta_is_deleted(pod) || main_end(pod) ||
-		    w->v->now - condition_since(ready) < PROBES_SECONDS ||
-		    (!job && w->state != WHY_RUNNING))
+		ready = unready(w->v, pod);
+		if (ready && !str_eq(before, pod_job(pod))) {
+			before = pod_job(pod);
+			job = why_awaiting(w->v, pod);
+		}
+		if (!ready || (!job && w->state != WHY_RUNNING))
 			continue;
 		e = view_event(w->v, "Pod", meta_name(pod), "Unhealthy", true);
 		why_add(w, "NotReady", why_describe(w, "pod", meta_name(pod)),

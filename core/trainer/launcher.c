@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/commandrules.h"
 #include "trainer/jax.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
@@ -129,8 +130,6 @@ static const char *const by_itself[] = {
 	"store=",
 	NULL,
 };
-
-static const char *const shells[] = { "sh", "bash", "dash", "ash", "zsh", NULL };
 
 /* One simple command: its words, the program first. */
 struct command {
@@ -482,7 +481,7 @@ static void found_shell(struct check *k, const char *path)
 /* The file that a shell runs, or that is one of the shell by its name; or NULL. */
 static const char *shell_script(const struct command *c)
 {
-	size_t i = str_in(path_base(*c->words), shells);
+	size_t i = command_is_shell(*c->words);
 
 	while (i && i < c->n && *c->words[i] == '-')
 		if (strchr(c->words[i++], 'c'))
@@ -583,7 +582,7 @@ static void add_words(struct command *c, const cJSON *list)
 /* The script of [sh, -c, SCRIPT, ...], or NULL. */
 static const char *script_of(const struct command *c)
 {
-	if (c->n < 3 || !str_in(path_base(c->words[0]), shells))
+	if (c->n < 3 || !command_is_shell(c->words[0]))
 		return NULL;
 	for (size_t i = 1; i + 1 < c->n && *c->words[i] == '-'; i++)
 		if (c->words[i][1] != '-' && strchr(c->words[i], 'c'))

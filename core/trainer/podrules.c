@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/json_index.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/commandrules.h"
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
@@ -409,22 +411,41 @@ static void warn_of_quotes(struct check *c, const struct place *at,
 				  node->valuestring));
 }
 
-/* A program of that name: "python train.py" is none. */
+static size_t words_of(const cJSON *list, const char **ret)
+{
+	size_t n = 0;
+	const cJSON *node;
+
+	if (cJSON_IsArray(list))
+		json_each(node, list)
+			ret[n++] = cJSON_GetStringValue(node);
+	return n;
+}
+
+static size_t count_words(const cJSON *list)
+{
+	return cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
+}
+
 static void warn_of_command(struct check *c, const struct place *at,
 			    const cJSON *container)
 {
-	const cJSON *first = json_at(container, JSON_PATH("command"));
-	const struct place word = { at, "command", 0 };
-	const char *name;
+	const cJSON *command = json_at(container, JSON_PATH("command"));
+	const cJSON *args = json_at(container, JSON_PATH("args"));
+	size_t n = count_words(command);
+	cleanup_free const char **words =
+		xcalloc(n + count_words(args) + 1, sizeof(*words));
+	struct command_fault fault;
+	size_t all;
 
-	first = cJSON_IsArray(first) ? first->child : NULL;
-	name = cJSON_GetStringValue(first);
-	if (name && *name != '/' && strchr(name, ' '))
-		warn(c, &word,
-		     arena_printf(&c->errs->arena,
-				  "\"%.200s\" is one word, the name of a program: make "
-				  "each word an item of the list",
-				  name));
+	if (!words_of(command, words))
+		return;
+	all = n + words_of(args, words + n);
+	if (command_fault_find(&c->errs->arena, words, all, &fault))
+		warn(c,
+		     &(struct place){ at, fault.word < n ? "command" : "args",
+				      (int64_t)(fault.word - (fault.word < n ? 0 : n)) },
+		     fault.text);
 }
 
 /* Why no container runtime takes it as an image, as distribution/reference reads it. */

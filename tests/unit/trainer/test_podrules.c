@@ -220,6 +220,13 @@ TEST(test_warnings_of_containers)
 		  "command[0]: \"python3 a.py\" is one word, the name of a program: make "
 		  "each word an item of the list" },
 		{ ", command: [sh, -c, 'a b']", NULL },
+		{ ", command: [sh, -c, a], args: [b]",
+		  "args[0]: the shell runs the one word after -c, which does not use "
+		  "this one: make them one text" },
+		{ ", command: [a, b], args: [c, $D]",
+		  "args[1]: no shell replaces $D: write $(NAME) for a variable of env, "
+		  "or start a shell, with sh -c 'COMMANDS'" },
+		{ ", args: [$D]", NULL },
 		{ ", command: ['/opt/my tools/a']", NULL },
 		/* kubernetes/website#6835 */
 		{ ", command: [a, '\xe2\x80\x9c"

@@ -246,9 +246,9 @@ unit: $(UNIT) $(call worlds,$(SANOUT))
 musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
       $(call worlds,$(OUT)) $(if $(filter $(ROOM),*),tests/sim/test_traces.sh) | $(call worlds,$(SANOUT)) $(call toys,$(OUT)) $(call toys,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh musl $(filter-out kftrainer,$^)
-# What layers run that were compiled with the sanitizers.
+# What layers run that were compiled with the sanitizers; and what several layers' tests make, before they do it at once.
 programs:
-	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(call worlds,$(SANOUT)) $(call toys,$(SANOUT)) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
+	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(call worlds,$(SANOUT)) $(call toys,$(SANOUT)) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump build/kftrainer-shifted
 
 # LAYER, FIRST, LAST: a layer's programs, the longest first, so that no lane works alone in the end.
 ordered  = $(2:%=tests/$(1)/test_%) $(filter-out $(patsubst %,tests/$(1)/test_%,$(2) $(3)),$(wildcard tests/$(1)/test_*)) $(3:%=tests/$(1)/test_%)

@@ -4,6 +4,7 @@ each fault that is put in is found, and named."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -145,9 +146,10 @@ def bad(rows):
 
 
 def finds(what, wanted, like, n=NODES, **more):
+    """`like`: a measured figure is on the side of the fault's that a wait for a processor moves it to."""
     codes, rows = job(n, **more)
     check(f"{what}: found on all nodes alike", unlike((codes, [bad(r) for r in rows]), ([30] * n, [wanted] * n)))
-    check("... why", "" if any(like in row[3] for row in rows[0] if row[1] != "pass") else rows[0])
+    check("... why", "" if any(re.search(like, row[3]) for row in rows[0] if row[1] != "pass") else rows[0])
 
 
 class Rule:
@@ -234,11 +236,11 @@ def nodes():
         check("two nodes pass", unlike((codes, [bad(r) for r in rows]), ([0] * 2, [[]] * 2)))
         print(f"# {time.monotonic() - began:.2f} s")
     with slow(1):
-        finds("10 Mbit/s of two nodes", [("links", "fatal", f"{NAMES[0]}-{NAMES[1]}")], f"from {NAMES[1]} to {NAMES[0]} 1.", n=2)
+        finds("10 Mbit/s of two nodes", [("links", "fatal", f"{NAMES[0]}-{NAMES[1]}")], rf"from {NAMES[1]} to {NAMES[0]} (0\.[1-9]|1\.[0-9]) MB/s", n=2)
     with slow(2):
         finds("10 Mbit/s from one of three", [("links", "fatal", NAMES[2])], "node rank 2: all of its links are bad: exclude it")
     with Far(1, 20):
-        finds("20 ms to one of two", [("links", "fatal", f"{NAMES[0]}-{NAMES[1]}")], "40.", n=2)
+        finds("20 ms to one of two", [("links", "fatal", f"{NAMES[0]}-{NAMES[1]}")], r" [4-9][0-9]\.[0-9] ms to an answer", n=2)
     with firewall(1, "OUTPUT -d 10.99.0.3 -j DROP"):
         finds("a link that drops all", [("links", "fatal", f"{NAMES[1]}-{NAMES[2]}")], "")
     with firewall(2, "INPUT -s 10.99.0.1 -p tcp -m tcp --sport 29500 -m statistic --mode random --probability 0.1 -j DROP"), \
@@ -265,7 +267,7 @@ def clocks():
         skip("clocks", "build/kftrainer-shifted is not built: " + r.stderr[-300:])
         return
     (scratch / "shift").write_text("-30")
-    finds("a clock that is behind", [("clocks", "fatal", NAMES[1])], "node rank 1: its clock is 30.0 s behind that of node rank 0",
+    finds("a clock that is behind", [("clocks", "fatal", NAMES[1])], r"node rank 1: its clock is (30\.0|29\.[0-9]) s behind that of node rank 0",
           programs={1: str(ROOT / "build/kftrainer-shifted")}, env={1: {"SHIFTED_CLOCK": str(scratch / "shift")}})
 
 

@@ -131,7 +131,9 @@ def first(text, start="from"):
 
 
 # ---- a bucket: a failure, a restart in place, and the end ------------------------------------------------------------
-r = Run("s3://buck/runs/one", "ck1", 4, 1, 0.1, 3, scratch / "one-3", options=["--restarts", "1", "--keep", "2", "--run-code", str(scratch)])
+(scratch / "code").mkdir()
+shutil.copy(scratch / "train.py", scratch / "code")
+r = Run("s3://buck/runs/one", "ck1", 4, 1, 0.1, 3, scratch / "one-3", options=["--restarts", "1", "--keep", "2", "--run-code", str(scratch / "code")])
 place = folder("runs/one")
 until(lambda: "checkpoint-3" in complete(place))
 (scratch / "one-3").touch()
@@ -567,12 +569,23 @@ class Breaks(threading.Thread):
         super().__init__(daemon=True)
         self.to, self.socket = port, socket.create_server(("127.0.0.1", 0))
         self.port, self.calm, self.faults = self.socket.getsockname()[1], False, collections.Counter()
+        self.threads = []
         self.start()
+
+    def settle(self):
+        """Of those whose client was killed nothing reaches the server any more."""
+        while self.threads:
+            self.threads.pop().join(LIMIT_S)
 
     def run(self):
         while True:
             conn, _ = self.socket.accept()
-            threading.Thread(target=self.relay, args=(conn,), daemon=True).start()
+            self.begin(self.relay, conn)
+
+    def begin(self, what, *args):
+        thread = threading.Thread(target=what, args=args, daemon=True)
+        thread.start()
+        self.threads.append(thread)
 
     def relay(self, conn):
         fault = None if self.calm else random.choice([None] * 8 + ["reset", "500", "slow"])
@@ -583,7 +596,7 @@ class Breaks(threading.Thread):
                 conn.sendall(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 return conn.close()
             with socket.create_connection(("127.0.0.1", self.to)) as server:
-                threading.Thread(target=self.pump, args=(server, conn, None), daemon=True).start()
+                self.begin(self.pump, server, conn, None)
                 self.pump(conn, server, fault)
         except OSError:
             pass
@@ -653,7 +666,8 @@ for i in range(int(os.environ.get("KILLS", 1))):
         until(lambda: first(r.text).startswith("from"))
         time.sleep(random.uniform(0.5, 6))
         r.kill()
-        time.sleep(0.1)
+        if p.relay:
+            p.relay.settle()
         bad, newest = whole(p.files())
         check(f"{kind}, kill {i}: what is complete is whole", "\n".join(bad))
         r = Run(p.uri, f"ck-kill{(i + 1) % 2}-{kind}", newest, 1, 0, options=["--keep", "3"], env=p.env)

@@ -209,6 +209,22 @@ static void put_patch(cJSON *response, const cJSON *patch)
 	json_put_str(response, "JSONPatch", "patchType");
 }
 
+/* An API server passes on no warning that has control characters. */
+static void put_warnings(cJSON *response, const cJSON *warnings)
+{
+	cleanup_arena struct arena a = { 0 };
+	cJSON *list = json_list(response, "warnings");
+	const cJSON *w;
+
+	json_each(w, warnings) {
+		char *text = str_visible(&a, w->valuestring, false);
+
+		for (char *tab = text; (tab = strchr(tab, '\t'));)
+			*tab = ' ';
+		cJSON_AddItemToArray(list, cJSON_CreateString(text));
+	}
+}
+
 void admission_print(struct buf *out, const struct admission_request *req,
 		     const struct admission_answer *a)
 {
@@ -225,7 +241,7 @@ void admission_print(struct buf *out, const struct admission_request *req,
 	if (!a->code && a->patch && a->patch->child)
 		put_patch(response, a->patch);
 	if (a->warnings && a->warnings->child)
-		json_put(response, json_dup(a->warnings), "warnings");
+		put_warnings(response, a->warnings);
 	json_print(out, review);
 	buf_adds(out, "\n");
 }

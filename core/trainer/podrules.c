@@ -24,7 +24,7 @@ struct place {
 };
 #define MEMBER(at, name) (&(struct place){ at, name, -1 })
 
-enum { N_LISTS = 2 };
+enum { N_LISTS = 2, MAX_SHOWN = 200 /* bytes of a word in a warning */ };
 static const char *const lists[N_LISTS] = { "limits", "requests" };
 
 struct check {
@@ -379,6 +379,11 @@ static void check_each(struct check *c, const struct place *at, const cJSON *of,
 	}
 }
 
+static const char *shown(struct arena *arena, const char *word)
+{
+	return str_slice(arena, word, utf8_cut(word, strlen(word), MAX_SHOWN));
+}
+
 /* Pasted from a page: for a shell, and for YAML, these are letters. */
 static bool is_curly_quoted(const char *word)
 {
@@ -406,9 +411,9 @@ static void warn_of_quotes(struct check *c, const struct place *at,
 	if (node)
 		warn(c, &word,
 		     arena_printf(&c->errs->arena,
-				  "%.100s begins with a curly quote, which quotes "
+				  "%s begins with a curly quote, which quotes "
 				  "nothing: use \" or '",
-				  node->valuestring));
+				  shown(&c->errs->arena, node->valuestring)));
 }
 
 static size_t words_of(const cJSON *list, const char **ret)
@@ -472,9 +477,8 @@ static void warn_of_image(struct check *c, const struct place *at, const cJSON *
 
 	if (why)
 		warn(c, MEMBER(at, "image"),
-		     arena_printf(&c->errs->arena,
-				  "\"%.200s\" is no name of an image: it %s", image,
-				  why));
+		     arena_printf(&c->errs->arena, "\"%s\" is no name of an image: it %s",
+				  shown(&c->errs->arena, image), why));
 }
 
 /* Of a container, or of spec.trainer, whose fields have the same names. */

@@ -154,7 +154,7 @@ TEST(test_answers)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_admission_answer struct admission_answer answer = {
 			.patch = doc("[{\"op\": \"remove\", \"path\": \"/a\"}]"),
-			.warnings = doc("[\"w\"]"),
+			.warnings = doc("[\"a\\tb\\n\"]"),
 		};
 		cleanup_buf struct buf out = { .max = 65536 };
 		cleanup_json cJSON *said = NULL;
@@ -168,7 +168,9 @@ TEST(test_answers)
 		assert_string_equal(json_str(said, "response", "status", "message"),
 				    "no way, \\x1b\\xc3");
 		assert_null(json_get(said, "response", "patch"));
-		assert_non_null(json_get(said, "response", "warnings"));
+		assert_true(str_eq(cJSON_GetStringValue(cJSON_GetArrayItem(
+					   json_get(said, "response", "warnings"), 0)),
+				   "a b\\x0a"));
 	}
 }
 

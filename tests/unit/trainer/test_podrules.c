@@ -194,6 +194,9 @@ TEST(test_metadata)
 TEST(test_warnings_of_containers)
 {
 #define RESOURCES(list) ", resources: {" list "}"
+#define TEN                                                            \
+	"\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c" \
+	"\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c"
 	static const struct {
 		const char *container, *want; /* NULL: no warning */
 	} cases[] = {
@@ -239,6 +242,10 @@ TEST(test_warnings_of_containers)
 		{ ", args: ['\xe2\x80\x98', '\xe2\x80\x99']", /* one, of the first */
 		  "args[0]: \xe2\x80\x98 begins with a curly" },
 		{ ", args: ['--say=\xe2\x80\x98']", NULL },
+		{ ", args: ['" TEN TEN TEN TEN TEN TEN TEN "']",
+		  "args[0]: " TEN TEN TEN TEN TEN TEN
+		  "\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c\xe2\x80\x9c"
+		  "\xe2\x80\x9c begins with" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

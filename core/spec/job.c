@@ -489,7 +489,7 @@ static int no_job(const struct job_set *set, const struct job_opts *opts,
 	cleanup_arena struct arena arena = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < set->input.n && n < MAX_KINDS; i++) {
+	for (size_t i = 0; i < set->own && n < MAX_KINDS; i++) {
 		kind = meta_kind(set->input.docs[i].obj);
 		if (kind && !str_in(kind, kinds))
 			kinds[n++] = kind;

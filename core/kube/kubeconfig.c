@@ -24,7 +24,7 @@
 #define MAX_SECRET  ((size_t)1024 * 1024)
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
-enum { MAX_FILES = 64, MAX_PROBLEMS = 5 };
+enum { MAX_FILES = 64, MAX_PROBLEMS = 5, MAX_PROBLEM = 8 * 1024 /* bytes */ };
 
 struct source {
 	const char *path, *dir;
@@ -455,7 +455,7 @@ static void read_client(struct load *l, const struct entry *e)
 
 	to->cert_pem = pem_of(l, e, "client-certificate");
 	to->key_pem = pem_of(l, e, "client-key");
-	if (l->problems.len)
+	if (l->n_problems)
 		return;
 	if (!to->cert_pem) { /* a key alone is no identity, as in clientcmd */
 		str_wipe(to->key_pem);
@@ -672,8 +672,9 @@ static void apply_flags(struct kube_config *to, const struct kube_config_flags *
 static int fail_problems(struct load *l, struct error *err)
 {
 	if (l->n_problems > MAX_PROBLEMS)
-		buf_printf(&l->problems, "\n%zu more errors",
-			   l->n_problems - MAX_PROBLEMS);
+		buf_printf(&l->problems, "\n%zu more error%s",
+			   l->n_problems - MAX_PROBLEMS,
+			   l->n_problems == MAX_PROBLEMS + 1 ? "" : "s");
 	return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
 }
 
@@ -686,7 +687,7 @@ static int load(struct load *l, struct error *err)
 		for (int s = CLUSTERS; s <= USERS; s++)
 			check_section(l, &l->sources[i], (enum section)s);
 	}
-	if (l->problems.len)
+	if (l->n_problems)
 		return fail_problems(l, err);
 	if (is_empty(l) && !has_server(l)) {
 		if (!in_pod())
@@ -696,9 +697,7 @@ static int load(struct load *l, struct error *err)
 	}
 	if (!is_empty(l) && choose(l, err))
 		return -1;
-	if (l->problems.len)
-		return fail_problems(l, err);
-	return 0;
+	return l->n_problems ? fail_problems(l, err) : 0;
 }
 
 /* Remove credentials, which are never sent without TLS, as in clientcmd. */
@@ -718,7 +717,7 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 	struct kube_config to = { 0 };
 	struct load l = { .to = &to,
 			  .flags = flags ? flags : &none,
-			  .problems = { .max = 4000 } };
+			  .problems = { .max = MAX_PROBLEMS * MAX_PROBLEM } };
 	int rc = load(&l, err);
 	const char *fault;
 

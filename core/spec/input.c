@@ -359,8 +359,9 @@ void input_report_rest(const struct input *in, const struct reporter *to)
 {
 	for (struct source *s = in->sources; s; s = s->next) {
 		if (s->unreported)
-			reporter_line(to, "%s%s%zu more errors", s->name ? s->name : "",
-				      s->name ? ": " : "", s->unreported);
+			reporter_line(to, "%s%s%zu more error%s", s->name ? s->name : "",
+				      s->name ? ": " : "", s->unreported,
+				      s->unreported == 1 ? "" : "s");
 		s->unreported = 0;
 	}
 }

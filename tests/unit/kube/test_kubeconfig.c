@@ -498,6 +498,13 @@ static void test_errors(void **state)
 		  "config:5:3: users[3]: must have a name\n"
 		  "config:6:3: users[4]: must have a name\n"
 		  "2 more errors" },
+		{ "users: [a, b, c, d, e, f]\n",
+		  "config:1:9: users[0]: must have a name\n"
+		  "config:1:12: users[1]: must have a name\n"
+		  "config:1:15: users[2]: must have a name\n"
+		  "config:1:18: users[3]: must have a name\n"
+		  "config:1:21: users[4]: must have a name\n"
+		  "1 more error" },
 		{ "apiVersion: v1\nkind: Secret\ndata: {value: aGk=}\n",
 		  "config:2:1: kind: 'Secret'; in a kubeconfig it must be Config" },
 		{ "apiVersion: v2\nkind: Config\n",
@@ -528,6 +535,30 @@ static void test_errors(void **state)
 		if (i ? strcmp(got, rows[i].message) : !str_starts(got, rows[i].message))
 			fail_msg("got %s, want %s", got, rows[i].message);
 	}
+}
+
+/* Its errors are as long: none is lost. */
+static void test_a_path_of_4000_bytes(void **state)
+{
+	struct place *p = *state;
+	cleanup_buf struct buf name = { .max = 4000 };
+	struct kube_config_flags flags = { 0 };
+	struct kube_config c = { 0 };
+	struct error err = { 0 };
+
+	while (name.len < 3900)
+		buf_printf(&name, "%0100d/", 0);
+	buf_adds(&name, "config");
+	flags.kubeconfig = put(p, (char *)name.data, "users: [a]\n");
+	assert_int_equal(kube_config_load(&c, &flags, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_true(str_starts(err.msg, p->dir));
+	flags.kubeconfig = put(p, (char *)name.data,
+			       "current-context: x\ncontexts: [{name: x, context: "
+			       "{cluster: c}}]\nclusters: [{name: c, cluster: {}}]\n");
+	err = (struct error){ 0 };
+	assert_int_equal(kube_config_load(&c, &flags, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
 }
 
 /* Whose server is not under TLS gets no credentials, as from clientcmd. */
@@ -1143,6 +1174,7 @@ int main(void)
 		IN_PLACE(test_nothing_there),
 		IN_PLACE(test_no_clusters),
 		IN_PLACE(test_errors),
+		IN_PLACE(test_a_path_of_4000_bytes),
 		IN_PLACE(test_credentials_without_tls),
 		IN_PLACE(test_server_options),
 		IN_PLACE(test_empty_server),

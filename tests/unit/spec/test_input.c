@@ -139,6 +139,10 @@ TEST(test_many_errors)
 	assert_string_equal(lines.text, "many.yaml: 8 more errors\n");
 	input_report_rest(&in, &to);
 	assert_int_equal(lines.n, 1);
+	lines = (struct lines){ 0 };
+	assert_false(doc_may_report(&in.docs[0]));
+	input_report_rest(&in, &to);
+	assert_string_equal(lines.text, "many.yaml: 1 more error\n");
 }
 
 RUN_TESTS(enter_folder, leave_folder)

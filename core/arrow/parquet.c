@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4, MAX_HEADER = 100 };
+enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4, MAX_HEADER = 100, MAX_CREATOR = 64 };
 
 int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 		 struct error *err)
@@ -123,12 +123,13 @@ static int check_groups(const struct parquet *p, struct error *err)
 static bool omits_header(struct thrift_bytes created_by)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *by = str_slice(&arena, (const char *)created_by.data, created_by.len);
+	size_t len = created_by.len < MAX_CREATOR ? created_by.len : MAX_CREATOR;
+	const char *by = str_slice(&arena, (const char *)created_by.data, len);
 	int major = 0, minor = 0, patch = 0;
 
 	if (!str_after(by, "parquet-mr"))
 		return false;
-	(void)sscanf(by, "parquet-mr version %9d.%9d.%9d", &major, &minor, &patch);
+	(void)sscanf(by, "parquet-mr version %4d.%4d.%4d", &major, &minor, &patch);
 	return major * 10000 + minor * 100 + patch < 10209;
 }
 

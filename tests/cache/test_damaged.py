@@ -249,6 +249,7 @@ header = len(words) - len(page(b"\1\2\0", 1, 8)) - 5  # of the dictionary, not i
 for by, whole in {"parquet-mr": True, "parquet-mr version 1.2.8 (build x)": True, "parquet-mr version 1.2.9": False, "x": False}.items():
     got = printed(file(words, schema=strings, meta={7: len(words) - header}, footer={6: by}))
     check(f"a chunk's size without a header, by {by}", None if ('{"x":"q"}\n' == got if whole else "truncated" in got) else got)
+check("... of a version out of range", verdict({by: file(good, footer={6: by}) for by in ("parquet-mr version 999999999.999999999.999999999", "parquet-mr version -99999999.1.1")}, None))
 empty = {3: OPTIONAL, 4: "none", 5: 0}
 for name, schema in {"a group": [empty], "in a group": [{3: OPTIONAL, 4: "g", 5: 1}, empty],
                      "in a list": [{3: OPTIONAL, 4: "l", 5: 1, 6: 3}, {3: REPEATED, 4: "list", 5: 1}, empty]}.items():

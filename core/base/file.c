@@ -240,6 +240,16 @@ static int count_kept_open(const char *path)
 	return d ? n : -1;
 }
 
+/* Is the directory not empty for such files alone? errno stays. */
+static bool has_only_kept_open(const char *path)
+{
+	int number = errno;
+	bool only = count_kept_open(path) > 0;
+
+	errno = number;
+	return only;
+}
+
 /* A directory may deny its owner to read or to change it, as Go's module cache does. */
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -253,7 +263,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	if (errno == EBUSY && is_kept_open(path_base(path)))
 		return 0;
 	if (errno == ENOTEMPTY || errno == EEXIST)
-		return count_kept_open(path) > 0 ? 0 : -1;
+		return has_only_kept_open(path) ? 0 : -1;
 	if (errno != EACCES || !at->level || chmod(path_dir(&a, path), 0700))
 		return -1;
 	/* FTW_NS: a directory, perhaps, that could not be looked at before. */

@@ -46,6 +46,19 @@ SH2
 	submit plain
 	ok "... its name can be used again" exits 0
 	run "$kftrainer" delete plain
+
+	submit plain
+	cat >mounted.sh <<'SH2'
+mounted=$(dirname "$2"/2*/logs/*/*.log)/mounted
+mkdir "$mounted"
+mount -t tmpfs none "$mounted"
+touch "$mounted/file"
+"$1" delete plain
+SH2
+	run unshare -Urm bash mounted.sh "$kftrainer" "$jobs/plain"
+	ok "a directory with a file system below it is not removed, and it is said why" eval 'exits 1 && printed "Directory not empty"'
+	run "$kftrainer" delete plain
+	ok "... but it is without one" exits 0
 fi
 run timeout 60 strace -f -P "$scratch/api/lock" -o /dev/null -e inject=flock:error=ENOLCK "$kftrainer" controller --local --idle 1s --data "$scratch/api"
 ok "without locks no server starts, and it is said what to choose" eval \

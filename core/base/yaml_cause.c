@@ -40,11 +40,10 @@ static const char *cause_in(char *line, const char **ret_at)
 	*ret_at = text;
 	if (str_starts(text, "//") || str_starts(text, "/*"))
 		return "this is no comment in YAML or JSON: remove it";
+	if (*text == '-' && text[1] && !strchr(" -", text[1]))
+		return "write a space after this '-'";
 	while (str_starts(text, "- "))
 		text += 2;
-	*ret_at = text;
-	if (*text == '-' && text[1] && text[1] != '-')
-		return "write a space after this '-'";
 	*ret_at = tight_colon(text);
 	return *ret_at ? "write a space after this ':'" : NULL;
 }
@@ -66,6 +65,9 @@ const char *yaml_cause(struct arena *arena, const char *data, size_t len, size_t
 			*at = begin + (size_t)(found - line);
 			return say;
 		}
+		/* after a key of this line: the one before is not at fault */
+		if (*at <= end && memmem(data + begin, *at - begin, ": ", 2))
+			return NULL;
 		lines += line[strspn(line, " \t")] != '\0';
 		if (!begin)
 			break;

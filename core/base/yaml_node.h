@@ -58,9 +58,10 @@ MUST_CHECK int yaml_scalar(cJSON **ret, const struct yaml_node *node, struct err
 cJSON *yaml_plain(const char *text);
 
 /*
- * The usual cause of an error of the parser at byte *at: in its line, or in the last one
- * before it that is neither empty nor a comment, which the parser often finds no fault with.
- * What to say of it, *at is then where it stands; NULL if there is no such cause.
+ * The usual cause of an error of the parser at byte *at: in its line, or, if no key precedes
+ * the error there, in the last one before it that is neither empty nor a comment, which the
+ * parser often finds no fault with. What to say of it, *at is then where it stands; NULL if
+ * there is no such cause.
  */
 const char *yaml_cause(struct arena *arena, const char *data, size_t len, size_t *at);
 

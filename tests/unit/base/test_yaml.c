@@ -286,6 +286,12 @@ TEST(test_causes)
 		{ "a:\n  http://b\n  c: 1\n",
 		  "ERROR: 3:4: ':' is not expected here: check the indentation of this "
 		  "line and the one before, or put the text in quotes" },
+		{ "a:\n- b:2\nc: d: e\n",
+		  "ERROR: 3:5: ':' is not expected here: check the indentation of this "
+		  "line and the one before, or put the text in quotes" },
+		{ "a:\n- -c\n  d: e\n",
+		  "ERROR: 3:4: ':' is not expected here: check the indentation of this "
+		  "line and the one before, or put the text in quotes" },
 		{ "a: 'b\xc2\xa0' # \xc2\xa0\n  c: 1\n",
 		  "ERROR: 2:3: expected a key here: check the indentation, or put the "
 		  "text before in quotes (in what began at 1:1)" },

@@ -25,8 +25,8 @@ struct from {
 
 /*
  * With a URI, make `where` this machine with the jobs of those runs alone, and *names the
- * only one unless there are names. Keep *ret until the command ends. 1: a log is damaged, *err says
- * which; what is left of it and all others are there.
+ * only one unless there are names. Keep *ret until the command ends. 1: a log is damaged,
+ * *err says which; what is left of it and all others are there.
  */
 MUST_CHECK int from_open(struct history **ret, const struct from *from,
 			 struct where_opts *where, int *names_n, char ***names,

@@ -43,8 +43,8 @@ const char *history_namespace(const struct history *s, const char *name);
 const char *history_option(const struct history *s); /* " --from URI", without secrets */
 /*
  * Download the job's logs, once; no error if there is no such job. From any thread.
- * ERR_FORMAT: a log is damaged, with its name; the part before the damage is kept, a line that says
- * so follows it, and the other logs are whole.
+ * ERR_FORMAT: a log is damaged, with its name; the part before the damage is kept, a line
+ * that says so follows it, and the other logs are whole.
  */
 MUST_CHECK int history_logs(struct history *s, const char *name, struct error *err);
 void history_close(struct history *s); /* removes the directory; NULL is fine */

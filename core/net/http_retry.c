@@ -74,7 +74,7 @@ static int call_once(struct http_retrier *retrier, const struct http_retry_call 
 	return http_do(retrier->conf.http, &req, ret, err);
 }
 
-/* q->passes() of a response that is not the last one. */
+/* q->passes(), unless this was the last try. */
 static const char *what_passes(const struct http_retrier *retrier,
 			       const struct http_retry_call *q, int tried, int rc,
 			       struct arena *arena, const struct http_response *r)

@@ -46,9 +46,9 @@ struct http_retry_call {
 	 */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	/*
-	 * What a response says whose cause passes, although its status is final, such as
-	 * "Throttling: Rate exceeded" with 400; in the arena. It is retried, and the last
-	 * one is returned. NULL: its status decides; also in place of the function.
+	 * Is a response worth a retry although its status is not? Returns why, in the
+	 * arena: "Throttling: Rate exceeded" of one with 400; NULL: no. The response of the
+	 * last try is returned. The function may be NULL.
 	 */
 	const char *(*passes)(struct arena *arena, const struct http_response *r);
 	void *ctx;

@@ -425,7 +425,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 		if (check_size(p, 0, err) == 0)
 			begin_verify(p);
 	} else if (r->status == 416 && is_first_range(p)) {
-		/* of an empty file, without its size, or for it ends behind the file */
+		/* the file is empty, or ends before the range does */
 		ask_without_range(p, err);
 	} else if (r->status == 412 || r->status == 416) {
 		changed(p, err,

@@ -20,7 +20,7 @@ head -c 1G /dev/zero >"$XDG_STATE_HOME/rest"
 "$1" suspend --local rests
 sleep 0.5
 rm "$XDG_STATE_HOME/rest"
-"$1" wait --local rests --for suspended --timeout 10s
+"$1" wait --local rests --for suspended --timeout 120s
 kill $!
 wait
 SH2

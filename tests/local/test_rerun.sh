@@ -143,7 +143,7 @@ ok "a job without --dev: one line" one_line 'was not submitted with --dev'
 suspended() { rerun two && one_line 'is suspended'; }
 ok "a suspended job: one line" wait_for suspended
 echo 'print("script", 1)' >script.py
-run timeout 100 "$kftrainer" submit --local --dev --idle 3s --detach --runtime jax-distributed --name script script.py --nodes 1
+run timeout 100 "$kftrainer" submit --local --dev --idle 10s --detach --runtime jax-distributed --name script script.py --nodes 1
 ok "a script needs no directory" exits 0
 echo 'print("script", 2)' >script.py
 rerun script

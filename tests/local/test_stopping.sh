@@ -31,6 +31,7 @@ if os.fork() == 0:
 SH
 job family 2 < <(node '. ./family.sh; trap "echo rank $JOB_COMPLETION_INDEX was told; echo told >>told-$JOB_COMPLETION_INDEX; exit 0" TERM; touch up-$JOB_COMPLETION_INDEX; while :; do sleep 0.1; done')
 both_up() { [ -e up-0 ] && [ -e up-1 ]; }
+many() { [ "$(marked | wc -l)" -ge 12 ]; }
 
 # in_front COMMAND...: in the background, as a shell with job control starts it: INT is not ignored. Its pid in $pid.
 in_front() {
@@ -47,7 +48,7 @@ for way in "" none; do
 		rm -f up-? told-?
 		in_front "$kftrainer" submit --local family.yaml
 		until_true both_up
-		ok "${case%:*}$in: there are processes to end" test "$(marked | wc -l)" -ge 12
+		ok "${case%:*}$in: there are processes to end" until_true many
 		kill "-${case%:*}" $pid
 		wait $pid
 		status=$?

@@ -35,8 +35,8 @@ fi
 ok "suspend" says 0 '^trainjob two suspended$' suspend two
 ok "... wait for it" says 0 'two is Suspended' wait two --for suspended
 ok "... its pods end" until_true no_pods two
-ok "... as by TERM" grep -q 'told' two.out
-ok "... submit goes on, and says so" grep -q "^suspended; resume with 'kftrainer resume --local two'$" two.out
+ok "... as by TERM" until_true grep -q 'told' two.out
+ok "... submit goes on, and says so" until_true grep -q "^suspended; resume with 'kftrainer resume --local two'$" two.out
 ok "... again" says 0 '^trainjob two already suspended$' suspend two
 ok "get: Suspended" says 0 '^two +Suspended ' get two
 ok "why" says 0 'is suspended' why two

@@ -351,12 +351,15 @@ two() {
 check "two of them into one folder" two
 
 # ---- the end, and after it ----
+has_written() { # PID KIB
+	while kill -0 "$1" && [ "$(awk '/^wchar/ { print int($2 / 1024) }' "/proc/$1/io")" -lt "$2" ]; do sleep 0.05; done
+}
 stopped() {
 	clean
 	break_it '/big drip=300000'
 	"$kftrainer" initialize-dataset --uri "$url/SHA256SUMS" --to "$scratch/to" 2>"$scratch/err" &
 	local pid=$!
-	sleep 1.5
+	has_written "$pid" 1500
 	kill -TERM "$pid"
 	wait "$pid"
 	[ $? = 1 ] && grep -q 'run again' "$scratch/err" && [ ! -e "$scratch/to/big" ] || return
@@ -374,7 +377,7 @@ bad_journal() { # URI: the bytes that are there are others than the journal says
 		break_it '/big drip=300000'
 		"$kftrainer" initialize-dataset --uri "$1" --to "$scratch/to" 2>/dev/null &
 		local pid=$! part journal
-		sleep 1
+		has_written "$pid" 1000
 		kill -9 "$pid"
 		wait "$pid" 2>/dev/null
 		part=$(ls "$scratch"/to/.kftrainer/*.part | head -1)

@@ -29,7 +29,7 @@ FLAGS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--disabl
          "--disable-default-apps", "--disable-extensions", "--disable-sync", "--no-first-run", "--no-proxy-server", "--hide-scrollbars",
          "--force-color-profile=srgb", "--font-render-hinting=none", "--lang=en-US",
          "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
-PATIENCE = 60  # seconds until a condition counts as never met
+PATIENCE = 180  # seconds until a condition counts as never met
 
 
 def equal(what, got, want):

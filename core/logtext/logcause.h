@@ -29,7 +29,7 @@ struct log_cause {
 	bool general; /* NCCL's last error, before or after it, says more */
 };
 
-enum { LOG_CAUSES_MAX = 320, LOG_WORD_MAX = 160 };
+enum { LOG_CAUSES_MAX = 384, LOG_WORD_MAX = 160 };
 
 /* Reads a log line by line. */
 struct log_reader {

@@ -128,6 +128,33 @@
 	"/usr/local/cuda, out of LD_LIBRARY_PATH, so that PyTorch finds its own"
 #define XGBOOST_LEFT "another worker of XGBoost has failed: check the logs of the others"
 
+#define NO_LOCALE \
+	"the image's locale is not UTF-8: set LC_ALL=C.UTF-8 and PYTHONUTF8=1 in env"
+#define NOT_LAUNCHED                                                                 \
+	"the process got no rank: start the script with torchrun, which sets RANK, " \
+	"LOCAL_RANK and WORLD_SIZE"
+#define NO_CXX                                                                       \
+	"the image has no C++ compiler, which torch.compile and extensions such as " \
+	"DeepSpeed's need: install g++"
+#define NO_LIBCUDA                                                                        \
+	"the linker finds no libcuda.so, which Triton needs: set TRITON_LIBCUDA_PATH in " \
+	"env to the directory of libcuda.so.1"
+#define DAMAGED                                                                        \
+	"a file is empty, damaged or incomplete, or a Git LFS pointer or web page in " \
+	"its place: get it again"
+#define NOT_WRITTEN                                                                    \
+	"a checkpoint could not be written, most likely for want of space: check the " \
+	"volume and its quota"
+#define PROXY_REFUSED                                                                 \
+	"the proxy refuses the connection, or is not reached: check HTTPS_PROXY and " \
+	"NO_PROXY in env"
+#define NO_PATH                                                                         \
+	"there is no such directory on the node, and the path was taken for a name on " \
+	"the hub: check it, its volume and spec.initializer"
+#define NO_ROUTE                                                                         \
+	"packets do not arrive at that address: check network policies, firewalls, and " \
+	"which interface is used (GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME)"
+
 #define NO_HOME                                                                  \
 	"the process's user has no home directory: set HOME, for the caches of " \
 	"libraries, to a directory where it may write, such as /tmp, in env"
@@ -147,6 +174,7 @@ const struct log_cause log_causes[] = {
 	 * multiprocessing removes its directory on NFS, where a file is still open.
 	 */
 	{ AT("(errno: 97 ", "- Address family") },
+	{ AT("(errno: 99 ", "- Cannot assign requested address") },
 	{ AT("", "joblib will operate in serial mode") },
 	{ AT("failed call to cu", "Init") },
 	{ AT("resource busy: '", ".nfs") },
@@ -174,6 +202,27 @@ const struct log_cause log_causes[] = {
 	{ AT("", "ModuleNotFoundError: No module named 'torch._C'"), 0,
 	  "a directory torch, as of PyTorch's sources, hides the package, or this "
 	  "PyTorch is built for another Python" },
+	{ AT("", "No module named 'distutils"), 0,
+	  "Python 3.12 and later have no distutils: install setuptools, or use an older "
+	  "Python" },
+	{ AT("pkgutil' has no attribute '", "ImpImporter"), 0,
+	  "setuptools is older than this Python: install a newer one" },
+	{ AT("e", "xternally-managed-environment"), 0,
+	  "this Python leaves its packages to the system: set PIP_BREAK_SYSTEM_PACKAGES=1 "
+	  "in env, or use a virtual environment" },
+	{ AT("", "No matching distribution found for "), '\n',
+	  "pip found no %s for this Python and CPU: check the name and the version, and "
+	  "that its index can be reached (PIP_INDEX_URL and HTTPS_PROXY in env)" },
+	{ AT("", "Fatal Python error: init_fs_encoding"), 0,
+	  "PYTHONHOME or PYTHONPATH in env is of another Python: leave it out" },
+	{ AT("", "'ascii' codec can't "), 0, NO_LOCALE },
+	{ AT("locale.", "Error: unsupported locale setting"), 0, NO_LOCALE },
+	{ AT("", "KeyError: 'LOCAL_RANK'"), 0, NOT_LAUNCHED },
+	{ AT("", "KeyError: 'RANK'"), 0, NOT_LAUNCHED },
+	{ AT("", "KeyError: 'WORLD_SIZE'"), 0, NOT_LAUNCHED },
+	{ AT("operator torch", "vision::nms"), 0,
+	  "torchvision was built for another PyTorch: install the version that belongs to "
+	  "it" },
 	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
 	  NO_MODULE
 	  " (with "
@@ -202,6 +251,7 @@ const struct log_cause log_causes[] = {
 	{ AT("", "cuDNN version incompatibility"), 0, TWO_CUDNNS },
 	{ AT("numpy.dtype size c", "hanged"), 0, OLD_NUMPY },
 	{ AT("numpy.ndarray size c", "hanged"), 0, OLD_NUMPY },
+	{ AT("numpy.core.multiarra", "y failed to import"), 0, OLD_NUMPY },
 	{ AT("python: ", "No module named "), '\n', NO_MODULE },
 	{ AT("python3: ", "No module named "), '\n', NO_MODULE },
 	{ AT("", "\\r': No such file"), 0, CRLF },
@@ -258,6 +308,8 @@ const struct log_cause log_causes[] = {
 	{ AT("std::bad", "_alloc"), 0, NO_MEMORY },
 	{ AT("[", "Errno 12] Cannot allocate memory"), 0, NO_MEMORY },
 
+	{ AT("fork: ", "Resource temporarily unavailable"), 0, NO_THREADS },
+	{ AT("fork: retry: ", "Resource temporarily unavailable"), 0, NO_THREADS },
 	{ AT("can't start ", "new thread"), 0, NO_THREADS },
 	{ AT("pthread_c", "reate failed for thread"), 0, NO_THREADS },
 	{ AT("pthread_c", "reate: Resource temporarily unavailable"), 0, NO_THREADS },
@@ -270,6 +322,8 @@ const struct log_cause log_causes[] = {
 	{ AT("", "No space left on device"), 0,
 	  "a file system has no space or no inodes left: check the "
 	  "volumes, /tmp and /dev/shm" },
+	{ AT("PytorchStream", "Writer failed writing"), 0, NOT_WRITTEN },
+	{ AT(". une", "xpected pos "), 0, NOT_WRITTEN },
 	{ AT("", "Disk quota exceeded"), 0, "a disk quota is used up" },
 	{ AT("Read-only file system: '", "/."), 0, NO_HOME },
 	{ AT("", "Read-only file system"), 0,
@@ -300,10 +354,16 @@ const struct log_cause log_causes[] = {
 	{ AT("unable to loc", "k file, errno = "), 0,
 	  "another process has the HDF5 file open, or its file system has no locks: set "
 	  "HDF5_USE_FILE_LOCKING=FALSE in env to read it" },
+	{ AT("", "No locks available"), 0,
+	  "the file system has no locks: put what is locked elsewhere, as a cache by "
+	  "HF_HOME=/tmp/hf in env" },
 	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE, LOG_PORT },
 	{ AT("Fatal] ", "Binding port "), ' ',
 	  "port %s, on which LightGBM listens, is in use: choose another one by "
 	  "local_listen_port or machines" },
+	{ AT("", "Cannot assign requested address"), 0,
+	  "the process listens on an address that this pod does not have: check "
+	  "MASTER_ADDR, which is node 0's, and the rank" },
 	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE, LOG_PORT },
 
 	/* CUDA. */
@@ -321,6 +381,16 @@ const struct log_cause log_causes[] = {
 	  "PyTorch and Triton, or set TRITON_PTXAS_PATH in env to that of a newer CUDA" },
 	{ AT("", "Found no NVIDIA driver"), 0, NO_GPU },
 	{ AT("", "No CUDA GPUs are available"), 0, NO_GPU },
+	{ AT("ProcessGroup", "NCCL is only supported with GPUs"), 0,
+	  "NCCL needs GPUs, and the process sees none: request them in resources, or use "
+	  "the backend gloo" },
+	{ AT("", "Distributed package doesn't have NCCL"), 0,
+	  "this PyTorch was built without NCCL: use one for CUDA, or the backend gloo" },
+	{ AT("", "No backend type associated with device type cpu"), 0,
+	  "a tensor of the CPU is in a collective operation of NCCL: move it to the GPU, or "
+	  "use the backend cpu:gloo,cuda:nccl" },
+	{ AT("", "Driver/library version mismatch"), 0,
+	  "the node's NVIDIA driver was updated while in use: restart the node" },
 	{ AT("no ", "CUDA-capable device is detected"), 0, NO_GPU },
 	{ AT("RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: ",
 	     "No visible GPU"),
@@ -355,11 +425,19 @@ const struct log_cause log_causes[] = {
 	  "cuDNN did not start: check the GPU's free memory, and that cuDNN and CUDA of "
 	  "the image fit" },
 	{ AT("", "CUDA_HOME does not exist"), 0, NO_NVCC },
+	{ AT("", "CUDA_HOME environment variable is not set"), 0, NO_NVCC },
 	{ AT("/bin/n", "vcc'"), 0, NO_NVCC },
 	{ AT("n", "vcc: not found"), 0, NO_NVCC },
 	{ AT("Failed to find ", "C compiler"), 0,
 	  "the image has no C compiler, which Triton needs (torch.compile, bitsandbytes): "
 	  "install gcc, or set CC in env" },
+	{ AT("", "InvalidCxxCompiler"), 0, NO_CXX },
+	{ AT("", "'c++']' returned non-zero"), 0, NO_CXX },
+	{ AT("", "Python.h: No such file"), 0,
+	  "the image has no headers of Python, which Triton and extensions need: install "
+	  "python3-dev" },
+	{ AT("cannot find ", "-lcuda"), 0, NO_LIBCUDA },
+	{ AT("lib", "cuda.so cannot found"), 0, NO_LIBCUDA },
 	{ AT("CUDA Setup failed ", "despite GPU"), 0,
 	  "bitsandbytes has no library for this CUDA: use a newer one; python -m "
 	  "bitsandbytes tells what it looked for" },
@@ -370,6 +448,16 @@ const struct log_cause log_causes[] = {
 	  "the extension %s could not be compiled: the compiler's error is above" },
 
 	/* Hugging Face. */
+	{ AT("", "Tunnel connection failed: "), 0, PROXY_REFUSED },
+	{ AT("", "Unable to connect to proxy"), 0, PROXY_REFUSED },
+	{ AT("namespace/repo_name", "': '/"), 0, NO_PATH },
+	{ AT("namespace/repo_name", "': '."), 0, NO_PATH },
+	{ AT("does not a", "ppear to have a file named "), 0,
+	  "a file of the model is missing: check the path or the repository, and what "
+	  "spec.initializer downloads" },
+	{ AT("", "Consistency check failed: file should be of"), 0,
+	  "a download from Hugging Face is incomplete: try again, or download with "
+	  "spec.initializer" },
 	{ AT("", "Cannot access gated repo"), 0, NO_ACCESS },
 	{ AT("not in the authori", "zed list"), 0, NO_ACCESS },
 	{ AT("", "Repository Not Found for url"), 0, NO_MODEL },
@@ -394,6 +482,18 @@ const struct log_cause log_causes[] = {
 	{ AT("while deserializing h", "eader: "), 0,
 	  "a .safetensors file is damaged or incomplete, or a Git LFS pointer in its "
 	  "place: get it again" },
+	{ AT("", "Ran out of input"), 0, DAMAGED },
+	{ AT("pic", "kle data was truncated"), 0, DAMAGED },
+	{ AT("", "BadZipFile: "), 0, DAMAGED },
+	{ AT("", "BadGzipFile: "), 0, DAMAGED },
+	{ AT("", "Compressed file ended before"), 0, DAMAGED },
+	{ AT("", "UnidentifiedImageError: "), 0, DAMAGED },
+	{ AT("ima", "ge file is truncated"), 0, DAMAGED },
+	{ AT("", "(file signature not found)"), 0, DAMAGED },
+	{ AT("", "(truncated file: eof"), 0, DAMAGED },
+	{ AT("", "Cannot load file containing pickled data"), 0, DAMAGED },
+	{ AT("", "Failed to interpret file '"), 0, DAMAGED },
+	{ AT("", "DataLossError: "), 0, DAMAGED },
 	{ AT("", "PytorchStreamReader failed"), 0,
 	  "a checkpoint is damaged or incomplete, as of a process that was killed while it "
 	  "wrote: use the one before, or get it again" },
@@ -426,6 +526,10 @@ const struct log_cause log_causes[] = {
 	{ AT("distribute.values.", "PerReplica"), 0,
 	  "Keras 3 cannot fit() under MultiWorkerMirroredStrategy: write the loop with "
 	  "strategy.run(), or use tf_keras with TF_USE_LEGACY_KERAS=1" },
+
+	{ AT("launcher '", "pdsh' not installed"), 0,
+	  "deepspeed starts other nodes by pdsh and a host file: start the script with "
+	  "torchrun or mpirun, for which the runtime has all" },
 
 	/* MPI. */
 	{ AT("", "There are not enough slots available"), 0,
@@ -610,6 +714,9 @@ const struct log_cause log_causes[] = {
 	{ AT("ailed to pass monitored", "Barrier"), 0, SLOW, LOG_PEER },
 	{ AT("reached monitored", "Barrier, but received errors"), 0, SLOW, LOG_PEER },
 	{ AT("", "Collective ops is aborted by: "), 0, SLOW, LOG_PEER },
+	{ AT("", "No route to host"), 0, NO_ROUTE, LOG_PEER },
+	{ AT("", "Network is unreachable"), 0, NO_ROUTE, LOG_PEER },
+	{ AT("", "Connection timed out"), 0, NO_ROUTE, LOG_PEER },
 	{ AT("", "Connection refused"), 0,
 	  "nothing accepts connections at that address: if it is "
 	  "another rank's, check its log",

@@ -92,6 +92,11 @@ char *str_slice(struct arena *arena, const char *s, size_t len)
 	return len ? memcpy(copy, s, len) : copy;
 }
 
+char *str_at_most(struct arena *arena, const char *s, size_t max)
+{
+	return str_slice(arena, s, utf8_cut(s, strnlen(s, max + 1), max));
+}
+
 char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n)
 {
 	size_t n = 1, len;

@@ -44,6 +44,9 @@ void str_wipe_free(char *s);
 /* The first len bytes of s, as a string. */
 char *str_slice(struct arena *arena, const char *s, size_t len);
 
+/* s, or its beginning of at most max bytes that does not cut a character of UTF-8. */
+char *str_at_most(struct arena *arena, const char *s, size_t max);
+
 /*
  * The parts between the separators, empty ones too: "a,,b" is 3, "" is 1. The
  * list ends with NULL; ret_n may be NULL.

@@ -64,18 +64,13 @@ struct event_recorder {
 
 /* ---- the document ---------------------------------------------------------------- */
 
-static char *cut(struct arena *arena, const char *s, size_t max)
-{
-	return str_slice(arena, s, utf8_cut(s, strnlen(s, max + 1), max));
-}
-
 /* An Event without name, times and count, which the series has. */
 static cJSON *document(const struct event_recorder *r, const cJSON *about,
 		       const struct event *e)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *doc = event_new(about, r->conf.component, e->warning, e->reason,
-			       cut(&arena, e->message, MAX_MESSAGE));
+			       str_at_most(&arena, e->message, MAX_MESSAGE));
 
 	json_put_str(doc, r->instance, "reportingInstance");
 	if (e->action)
@@ -411,9 +406,9 @@ int event_recorder_new(struct event_recorder **ret,
 	r->conf = *conf;
 	r->waiting_end = &r->waiting;
 	r->conf.component = arena_strdup(&r->arena, conf->component);
-	r->instance =
-		cut(&r->arena, arena_printf(&r->arena, "%s-%s", conf->component, host),
-		    MAX_INSTANCE);
+	r->instance = str_at_most(&r->arena,
+				  arena_printf(&r->arena, "%s-%s", conf->component, host),
+				  MAX_INSTANCE);
 	r->stamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	r->end_ms = -1;
 	pthread_mutex_init(&r->lock, NULL);
@@ -447,7 +442,8 @@ void event_record(struct event_recorder *r, const cJSON *about, const struct eve
 	const char *object =
 		arena_printf(&arena, "%s/%s/%s/%s", meta_kind(about), meta_namespace(doc),
 			     name ? name : "", uid ? uid : "");
-	const char *series = cut(&arena, e->series ? e->series : e->message, MAX_MESSAGE);
+	const char *series =
+		str_at_most(&arena, e->series ? e->series : e->message, MAX_MESSAGE);
 	const char *key = arena_printf(&arena, "%s\n%d\n%s\n%s", object, e->warning,
 				       e->reason, series);
 	struct series *s;

@@ -182,9 +182,7 @@ static void add_pair(cJSON *to, const char *list, const char *key, const char *v
 	cJSON *pair = cJSON_CreateObject();
 
 	json_put_str(pair, key, "key");
-	json_put_str(pair,
-		     str_slice(&arena, value, utf8_cut(value, strlen(value), MAX_VALUE)),
-		     "value");
+	json_put_str(pair, str_at_most(&arena, value, MAX_VALUE), "value");
 	cJSON_AddItemToArray(json_list(to, list), pair);
 }
 

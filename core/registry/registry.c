@@ -174,7 +174,7 @@ const char *registry_said(struct arena *arena, const cJSON *doc)
 
 	if (!text || !*text)
 		return "";
-	text = str_slice(arena, text, utf8_cut(text, strlen(text), MAX_SAID));
+	text = str_at_most(arena, text, MAX_SAID);
 	return arena_printf(arena, ": %s", str_visible(arena, text, false));
 }
 

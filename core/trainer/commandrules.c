@@ -10,6 +10,8 @@
 #define SHELL_WORDS "start a shell, with sh -c 'COMMANDS'"
 #define BLANKS      " \t\n"
 
+enum { MAX_SHOWN = 200 /* bytes of a word */ };
+
 /* Of `find` and `expr` they may be words: rare in a job, and this is a warning. */
 static const char *const operators[] = { "|",  "||",   "&&", ">", ">>",
 					 "2>", "2>&1", "&>", NULL };
@@ -36,14 +38,17 @@ struct options {
 	size_t next; /* the word behind them: the text, or a file */
 };
 
+static bool is_option(const char *word)
+{
+	return word && (*word == '-' || *word == '+') && word[1];
+}
+
 /* sh -euo pipefail -c TEXT */
 static struct options read_options(const char *const *words, size_t n)
 {
 	struct options o = { .next = 1 };
 
-	for (; o.next < n && words[o.next] && strchr("-+", *words[o.next]) &&
-	       words[o.next][1];
-	     o.next++) {
+	for (; o.next < n && is_option(words[o.next]); o.next++) {
 		const char *word = words[o.next];
 
 		if (word[1] == '-')
@@ -154,9 +159,9 @@ bool command_fault_find(struct arena *arena, const char *const *words, size_t n,
 	if (*words[0] != '/' && strchr(words[0], ' '))
 		return found(ret, 0,
 			     arena_printf(arena,
-					  "\"%.200s\" is one word, the name of a "
+					  "\"%s\" is one word, the name of a "
 					  "program: make each word an item of the list",
-					  words[0]));
+					  str_at_most(arena, words[0], MAX_SHOWN)));
 	if (command_is_shell(words[0]))
 		return find_in_shell(words, n, ret);
 	/* What follows a shell is its own, as after mpirun. */
@@ -173,9 +178,9 @@ bool command_fault_find(struct arena *arena, const char *const *words, size_t n,
 				ret, i,
 				arena_printf(
 					arena,
-					"no shell replaces %.100s: write "
+					"no shell replaces %s: write "
 					"$(NAME) for a variable of env, or " SHELL_WORDS,
-					words[i]));
+					str_at_most(arena, words[i], MAX_SHOWN)));
 	}
 	return false;
 }

@@ -159,11 +159,9 @@ static void keep_str(cJSON *to, const cJSON *from, const char *key)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *s = json_str(from, key);
-	size_t len = s ? strnlen(s, MAX_WORDS + 1) : 0;
 
-	if (!len)
-		return;
-	json_put_str(to, str_slice(&arena, s, utf8_cut(s, len, MAX_WORDS)), key);
+	if (s && *s)
+		json_put_str(to, str_at_most(&arena, s, MAX_WORDS), key);
 }
 
 /* The part of a container's state to report, waiting or terminated; NULL: none. */

@@ -379,11 +379,6 @@ static void check_each(struct check *c, const struct place *at, const cJSON *of,
 	}
 }
 
-static const char *shown(struct arena *arena, const char *word)
-{
-	return str_slice(arena, word, utf8_cut(word, strlen(word), MAX_SHOWN));
-}
-
 /* Pasted from a page: for a shell, and for YAML, these are letters. */
 static bool is_curly_quoted(const char *word)
 {
@@ -410,10 +405,11 @@ static void warn_of_quotes(struct check *c, const struct place *at,
 	}
 	if (node)
 		warn(c, &word,
-		     arena_printf(&c->errs->arena,
-				  "%s begins with a curly quote, which quotes "
-				  "nothing: use \" or '",
-				  shown(&c->errs->arena, node->valuestring)));
+		     arena_printf(
+			     &c->errs->arena,
+			     "%s begins with a curly quote, which quotes "
+			     "nothing: use \" or '",
+			     str_at_most(&c->errs->arena, node->valuestring, MAX_SHOWN)));
 }
 
 static size_t words_of(const cJSON *list, const char **ret)
@@ -478,7 +474,7 @@ static void warn_of_image(struct check *c, const struct place *at, const cJSON *
 	if (why)
 		warn(c, MEMBER(at, "image"),
 		     arena_printf(&c->errs->arena, "\"%s\" is no name of an image: it %s",
-				  shown(&c->errs->arena, image), why));
+				  str_at_most(&c->errs->arena, image, MAX_SHOWN), why));
 }
 
 /* Of a container, or of spec.trainer, whose fields have the same names. */

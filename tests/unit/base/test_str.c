@@ -153,6 +153,9 @@ TEST(test_utf8)
 	assert_int_equal(utf8_cut("a\xc3\xa9z", 4, 3), 3);
 	assert_int_equal(utf8_cut("a\xc3\xa9z", 4, 2), 1);
 	assert_int_equal(utf8_cut("\x80\x80\x80", 3, 2), 0);
+	assert_string_equal(str_at_most(&arena, "a\xc3\xa9z", 4), "a\xc3\xa9z");
+	assert_string_equal(str_at_most(&arena, "a\xc3\xa9z", 2), "a");
+	assert_string_equal(str_at_most(&arena, "", 2), "");
 }
 
 TEST(test_size_text)

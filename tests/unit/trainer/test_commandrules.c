@@ -38,6 +38,8 @@ static const struct {
 	{ "[\"bash\", \"-o\"]", -1, "" },
 	{ "[\"bash\", null, \"a\"]", -1, "" },
 	{ "[\"bash\"]", -1, "" },
+	{ "[\"bash\", \"\"]", -1, "" },
+	{ "[\"bash\", \"-o\", \"\", \"\"]", -1, "" },
 
 	/* Spirals-Team/benchmark-containers#25 */
 	{ "[\"/bin/bash\", \"python3 a.py\"]", 1, AS_FILE },
@@ -84,7 +86,9 @@ TEST(test_rows)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
-		cleanup_json cJSON *list = cJSON_Parse(rows[i].words);
+		cleanup_json cJSON *parsed = cJSON_Parse(rows[i].words);
+		cleanup_json cJSON *list =
+			json_dup(parsed); /* without room at their ends */
 		const char *words[10];
 		size_t n = 0;
 		const cJSON *node;

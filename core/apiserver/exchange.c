@@ -279,11 +279,6 @@ int exchange_error(struct exchange *x, const struct error *err)
 		return exchange_conflict(
 			x, "the object has been modified; please apply your "
 			   "changes to the latest version and try again");
-	case ERR_EXISTS:
-		return exchange_refuse_object(
-			x, 409, "AlreadyExists",
-			arena_printf(&x->arena, "%s \"%s\" already exists",
-				     resource_title(&x->arena, x->resource), x->name));
 	default:
 		return exchange_refuse(x, 500, "InternalError",
 				       "Internal error occurred: %s", err->msg);

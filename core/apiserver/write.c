@@ -99,13 +99,29 @@ static int store_new(struct exchange *x, cJSON *obj, struct error *err)
 	return old ? error_set(err, ERR_EXISTS, "%s", key) : 0;
 }
 
+static void refuse_existing(struct exchange *x)
+{
+	cleanup_stored struct stored *old = storage_get(
+		x->server->storage, exchange_key(x, x->resource, x->ns, x->name));
+	cleanup_json cJSON *doc = old ? stored_read(old) : NULL;
+
+	exchange_refuse_object(
+		x, 409, "AlreadyExists",
+		arena_printf(&x->arena, "%s%s \"%s\" already exists",
+			     meta_is_deleted(doc) ? "object is being deleted: " : "",
+			     resource_title(&x->arena, x->resource), x->name));
+}
+
 /* True, if `retry`: a concurrent write was first, by `kind`; no answer. */
 static bool must_retry(struct exchange *x, const struct error *err, enum error_kind kind,
 		       bool retry)
 {
 	if (retry && err->kind == kind)
 		return true;
-	exchange_error(x, err);
+	if (err->kind == ERR_EXISTS)
+		refuse_existing(x);
+	else
+		exchange_error(x, err);
 	return false;
 }
 

@@ -18,6 +18,7 @@
 #include "trainer/trainjob.h"
 
 #define FIELD_MANAGER "kftrainer"
+#define BEING_DELETED "object is being deleted: "
 
 void submission_release(struct submission *s)
 {
@@ -193,11 +194,22 @@ static bool own_is_better(const struct doc *doc, const struct refusal *r)
 	return false;
 }
 
-static void report_exists(const struct submission *s, const struct submit_item *item)
+static void report_exists(const struct submission *s, const struct submit_item *item,
+			  const char *message)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *ns = meta_namespace(item->obj), *name = meta_name(item->obj);
 
+	if (message && str_starts(message, BEING_DELETED)) {
+		reporter_line(notes(s),
+			      "%s%s is still being deleted: submit again once it is "
+			      "gone, see 'kftrainer why%s %s -n %s', or choose another "
+			      "name with --name",
+			      doc_place(&arena, item->doc, "metadata.name"),
+			      meta_title(&arena, item->obj), kube_named(s->kube), name,
+			      ns);
+		return;
+	}
 	reporter_line(
 		notes(s),
 		"%s%s already exists: see 'kftrainer logs -f%s %s -n %s', or choose "
@@ -214,7 +226,7 @@ static void report_refused(struct submission *s, const struct submit_item *item,
 
 	if (why->kind == ERR_EXISTS && item->job) {
 		s->exist++;
-		report_exists(s, item);
+		report_exists(s, item, json_str(status, "message"));
 		return;
 	}
 	s->refused++;
@@ -255,12 +267,19 @@ static void report_outcome(const struct submission *s, const struct submit_item 
 
 /* ---- dry run and sending ---------------------------------------------------------- */
 
+/* Others create what the same quota counts; also clusterresourcequotas, of OpenShift. */
+static bool is_lost_to_quota(const struct error *err)
+{
+	return err->kind == ERR_CONFLICT && strstr(err->msg, "resourcequotas");
+}
+
 /* Was the object refused? Other errors concern the connection, rights or this program. */
 static bool is_refusal(const struct error *err, const cJSON *status)
 {
+	if (err->kind == ERR_CONFLICT)
+		return !is_lost_to_quota(err);
 	return refusal_is_untyped(status) || err->kind == ERR_INVALID ||
-	       err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS ||
-	       err->kind == ERR_LIMIT;
+	       err->kind == ERR_EXISTS || err->kind == ERR_LIMIT;
 }
 
 /* What an API server says of a webhook's pod to which it has no connection. */
@@ -290,6 +309,10 @@ static int explain(struct error *err)
 			 is_cut_off(err->msg) ? ", and may the API server connect to its "
 						"pods (firewall, network)"
 					      : "");
+	if (is_lost_to_quota(err))
+		snprintf(err->msg + len, sizeof(err->msg) - len,
+			 "; others create objects that the quota counts, too: submit "
+			 "again");
 	return job_explain(err);
 }
 

@@ -23,6 +23,7 @@ enum {
 	BUSY_TRIES = 5,
 	BUSY_MOST_MS = 60 * 1000, /* longest wait for one Retry-After */
 	AGAIN_MS = 200,
+	HTTP_CONFLICT = 409,
 	SHOWN_BODY = 200,
 };
 
@@ -497,11 +498,29 @@ static bool may_repeat(const struct request_state *state, const struct error *er
 	return state->req->retry == KUBE_RETRY_ALWAYS || err->code == ECONNREFUSED;
 }
 
+/*
+ * Nothing was stored, because others wrote what the same quota counts at that time:
+ * "resourcequotas", or OpenShift's "clusterresourcequotas".
+ */
+static bool is_lost_to_quota(const struct http_response *resp)
+{
+	cleanup_json cJSON *status = NULL;
+	const char *kind;
+
+	if (resp->status != HTTP_CONFLICT || read_status(&status, resp, IGNORED))
+		return false;
+	kind = json_str(status, "details", "kind");
+	return kind && str_ends(kind, "resourcequotas") &&
+	       str_eq(json_str(status, "reason"), "Conflict");
+}
+
 /* Ms to wait before a retry, or -1: do not retry, as the caller will not wait either. */
 static int64_t busy_ms(const struct kube *k, const struct http_response *resp)
 {
 	int64_t ms = resp->retry_after_ms;
 
+	if (is_lost_to_quota(resp))
+		return AGAIN_MS;
 	if ((resp->status != 429 && resp->status < 500) ||
 	    (k->max_wait_ms && ms > k->max_wait_ms))
 		return -1;

@@ -54,6 +54,11 @@ check "... as the API server has it" of one .spec.trainer.numNodes 2
 check "... by us" of one '.metadata.managedFields[0].manager' kftrainer
 check "a second of that name is refused" says 1 'one.yaml:4:3: TrainJob default/one already exists: .*--name' "$d/one.yaml"
 check "... in one line" lines err 1
+check "one that is deleted slowly" says 0 'TrainJob default/slow: created' "$d/one.yaml" --name slow
+kc patch trainjob slow --type=merge -p '{"metadata":{"finalizers":["example.com/slow"]}}' >/dev/null
+kc delete trainjob slow --wait=false >/dev/null
+check "... one that is being deleted" says 1 'TrainJob default/slow is still being deleted: submit again once it is gone' "$d/one.yaml" --name slow
+kc patch trainjob slow --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 check "--name" says 0 'TrainJob default/other: created' "$d/one.yaml" --name other
 check "-n" says 0 'TrainJob kube-public/one: created' "$d/one.yaml" -n kube-public
 sed 's/name: one/name: here\n  namespace: default/' "$d/one.yaml" >"$d/here.yaml"

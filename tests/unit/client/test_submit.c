@@ -71,7 +71,16 @@ TEST(test_a_name_that_is_taken)
 	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
 	assert_int_equal(w.s.exist, 1);
 	assert_int_equal(w.s.refused, 0);
-	assert_non_null(strstr(w.told.text, ":7:12: TrainJob team/one"));
+	assert_non_null(
+		strstr(w.told.text, ":7:12: TrainJob team/one already exists: see"));
+	end(&w);
+	begin(&w, JOB);
+	json_put_str(other, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp");
+	assert_int_equal(kube_create(w.server.kube, other, &plain, NULL, &w.err), 0);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
+	assert_int_equal(w.s.exist, 1);
+	assert_non_null(strstr(w.told.text, "TrainJob team/one is still being deleted: "
+					    "submit again once it is gone"));
 	end(&w);
 }
 

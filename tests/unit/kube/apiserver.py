@@ -278,7 +278,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(201, body)
         if self.command == 'POST':
             if was:
-                return self.status(409, 'AlreadyExists')
+                gone = 'object is being deleted: ' if 'deletionTimestamp' in was['metadata'] else ''
+                return self.status(409, 'AlreadyExists', gone + 'it already exists')
             body['metadata'].setdefault('uid', 'uid-%d' % state['version'])
             objects[path] = body
             record('ADDED', path, body)

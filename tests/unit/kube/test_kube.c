@@ -1,5 +1,6 @@
 #include "kube/kube.h"
 
+#include "api/meta.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
@@ -422,6 +423,33 @@ TEST(test_busy_servers)
 	err = (struct error){ 0 };
 	assert_int_equal(kube_get(k, &pod, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_BUSY);
+	assert_int_equal(scripted_count(&server), 1);
+	kube_free(k);
+}
+
+#define CONFLICT(kind)                                                                      \
+	"{'status':409,'body':'{\\\"kind\\\":\\\"Status\\\",\\\"reason\\\":\\\""            \
+	"Conflict\\\",\\\"message\\\":\\\"lost\\\",\\\"details\\\":{\\\"kind\\\":\\\"" kind \
+	"\\\"}}'}"
+
+/*
+ * Others wrote what the same quota counts (kubernetes/kubernetes#67761): nothing is stored,
+ * and the write is tried again. Any other conflict is the caller's.
+ */
+TEST(test_lost_to_a_quota)
+{
+	struct kube *k = plain_kube();
+	const struct kube_write how = { 0 };
+	cleanup_json cJSON *obj = meta_new("v1", "Pod", "team-a", "bert");
+	struct error err = { 0 };
+
+	scripted_script(&server, "[" CONFLICT("resourcequotas") "," CONFLICT(
+					 "clusterresourcequotas") ",{'body':'{}'}]");
+	assert_int_equal(kube_create(k, obj, &how, NULL, &err), 0);
+	assert_int_equal(scripted_count(&server), 3);
+	scripted_script(&server, "[" CONFLICT("pods") ",{'body':'{}'}]");
+	assert_int_equal(kube_create(k, obj, &how, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
 	assert_int_equal(scripted_count(&server), 1);
 	kube_free(k);
 }

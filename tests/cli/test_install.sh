@@ -170,6 +170,8 @@ check "--runtime-label: every runtime, over its own" prints 'all(d["metadata"]["
 check "... by the Job" prints 'docs[-1]["spec"]["template"]["spec"]["containers"][0]["args"][-2:] == ["--runtime-label=team=a", "--cache-image=c"]' \
 	--runtimes-job --runtime-label team=a --cache-image c
 check "... that is no label" refuses "runtime-label: invalid label 'team=a b': must be empty or consist" install --runtime-label 'team=a b' -o yaml
+check "a Job into whose pod no mesh puts a sidecar, which would not end" prints 'docs[-1]["spec"]["template"]["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
+	and docs[-1]["spec"]["template"]["metadata"]["annotations"] == {"linkerd.io/inject": "disabled"}' --runtimes-job
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
 check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"

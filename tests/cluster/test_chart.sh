@@ -78,6 +78,7 @@ cluster_up
 programs=$(tests/cluster/programs.sh)
 check "the chart" vendor/chart.py "$kftrainer" "$version" "$chart"
 check "helm install" helm install mine "$chart" --create-namespace --no-hooks --set runtimes.defaultEnabled=true
+check "no mesh puts a sidecar, which would not end, into the pods of its Jobs" eval '[ "$(helm get hooks mine | grep -c "sidecar.istio.io/inject: .false.")" = 2 ]'
 check "its installer has the rights for the runtimes" hook post-install
 check "... all of them" runtimes 13
 check "the controller runs with its settings and rights" controller_runs

@@ -16,6 +16,7 @@
 
 #define ECS_HOST   "http://169.254.170.2"
 #define IMDS       "http://169.254.169.254"
+#define IMDS_IPV6  "http://[fd00:ec2::254]"
 #define IMDS_ROLES "/latest/meta-data/iam/security-credentials/"
 
 enum {
@@ -45,7 +46,8 @@ enum {
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) \
 	X(AWS_EC2_METADATA_DISABLED)              \
 	X(AWS_EC2_METADATA_V1_DISABLED)           \
-	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)
+	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)      \
+	X(AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE)
 
 #define AS_FIELD(name) const char *name;
 struct settings {
@@ -75,6 +77,22 @@ struct aws_credentials {
 
 static int renew(void *ctx, int64_t *ret_expires, struct error *err);
 
+/* What the environment does not set. */
+static void set_by_profile(struct settings *set, const struct aws_profile *p)
+{
+	const struct {
+		const char **to, *value;
+	} rows[] = {
+		{ &set->AWS_EC2_METADATA_V1_DISABLED, p->imds_v1_disabled },
+		{ &set->AWS_EC2_METADATA_SERVICE_ENDPOINT, p->imds },
+		{ &set->AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE, p->imds_mode },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (!*rows[i].to)
+			*rows[i].to = rows[i].value;
+}
+
 struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 					    const char *region)
 {
@@ -90,6 +108,7 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
 			      &ignored))
 		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
+	set_by_profile(&c->set, &p);
 	c->variant = aws_variant_of(conf, &p);
 	if (!aws_env(&c->arena, conf, "SSL_CERT_FILE"))
 		c->ca_file = aws_ca_bundle(&c->arena, conf, &c->ca_setting);
@@ -426,12 +445,19 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 	return 0;
 }
 
+static bool mode_is(const struct aws_credentials *c, const char *word)
+{
+	const char *mode = c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE;
+
+	return !strcasecmp(mode ? mode : "IPv4", word);
+}
+
 /* `token` NULL: ask for one; "": a server without any. */
 static int imds_get(struct aws_credentials *c, const char *token, const char *path,
 		    struct http_response *ret, struct error *err)
 {
 	const char *set = c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT;
-	const char *base = set ? set : IMDS;
+	const char *base = set ? set : mode_is(c, "IPv6") ? IMDS_IPV6 : IMDS;
 	cleanup_arena struct arena arena = { 0 };
 	const char *headers[] = { arena_printf(&arena, "X-aws-ec2-metadata-token%s: %s",
 					       token ? "" : "-ttl-seconds",
@@ -478,6 +504,12 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 
 	if (disabled && !strcasecmp(disabled, "true"))
 		return 0;
+	if (!mode_is(c, "IPv4") && !mode_is(c, "IPv6"))
+		return error_set(err, ERR_INVALID,
+				 "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE, or the "
+				 "profile's ec2_metadata_service_endpoint_mode: '%.60s': "
+				 "expected IPv4 or IPv6",
+				 c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE);
 	if (imds_get(c, NULL, "/latest/api/token", &token, IGNORED) ||
 	    (token.status != 200 && !is_v1(c, token.status)))
 		return 0;

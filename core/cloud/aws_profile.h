@@ -24,6 +24,7 @@ struct aws_profile { /* NULL: not set */
 	const char *region, *endpoint, *ca_bundle, *fips, *dualstack;
 	const char *services, *s3_endpoint,
 		*sts_endpoint; /* the last two from `services` */
+	const char *imds, *imds_mode, *imds_v1_disabled; /* EC2's metadata service */
 	const char *role, *source_profile, *credential_source, *token_file;
 	const char *session_name, *external_id;
 	const char *process, *sso, *mfa; /* unsupported ways to get credentials */

@@ -476,6 +476,9 @@ for cloud.imds_v1 in (403, 404, 405):
     with_keys(f"IMDSv1, of a server that refuses to give a token with {cloud.imds_v1}", IMDS, ["imds token", "imds", "imds"])
 with_keys("... unless that is disabled", IMDS | TLS | {"AWS_EC2_METADATA_V1_DISABLED": "true"}, ["imds token"], 1, ["without credentials"])
 cloud.imds_v1 = 0
+MODE = "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"
+with_keys("IMDS: an endpoint that is set, whatever the mode", IMDS | {MODE: "IPv6"}, ["imds token", "imds", "imds"])
+with_keys("IMDS: another mode", IMDS | {MODE: "hybrid"}, [], 1, [MODE, "'hybrid'", "expected IPv4 or IPv6"])
 with_keys("own keys come first", KEYS | POD | IMDS, [])
 credentials.write_text(f"[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id={ACCESS}\n"
                        f"aws_secret_access_key = {SECRET}\n")
@@ -563,6 +566,9 @@ endpoint_url = {URL}
 ca_bundle = /none.pem
 [profile no server]
 endpoint_url = https://
+[profile machine]
+ec2_metadata_service_endpoint = {cloud.url}
+ec2_metadata_service_endpoint_mode = ipv6
 """)
 STS = {"AWS_ENDPOINT_URL_STS": cloud.url}
 check("config: region and endpoint of the profile", fetch("s3://buck/data", FOLDER, KEYS | {"SSL_CERT_FILE": scratch / "ca.pem"}))
@@ -606,6 +612,9 @@ check("config: a ca_bundle that is not there", fetch("s3://buck/one.txt", ["ca_b
     "AWS_PROFILE": "trustless"}, status=2))
 check("config: an invalid endpoint_url", fetch("s3://buck/one.txt", ["the profile's endpoint_url: "], FILES | {
     "AWS_PROFILE": "no server"}, status=2))
+with_keys("a profile's endpoint of IMDS", {"AWS_EC2_METADATA_DISABLED": "false", "AWS_PROFILE": "machine"}, ["imds token", "imds", "imds"])
+with_keys("... unless a variable has another", IMDS | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1", "AWS_PROFILE": "machine"} | TLS,
+          [], 1, ["without credentials"])
 with_keys("neither matters where there are others", POD | {"AWS_PROFILE": "sso"}, ["pod identity"])
 with_keys("AWS_CONFIG_FILE", {"AWS_CONFIG_FILE": "/none", "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "/none"])
 with_keys("a profile and no home", {"HOME": None, "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "~/.aws/config"])

@@ -15,14 +15,14 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "crypto/x509.h"
+#include "kube/account.h"
 #include "kube/auth_provider.h"
 #include "kube/exec.h"
 #include "net/http.h"
 #include "net/proxy.h"
 
-#define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
-#define MAX_SECRET  ((size_t)1024 * 1024)
-#define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#define MAX_CONFIG ((size_t)4 * 1024 * 1024)
+#define MAX_SECRET ((size_t)1024 * 1024)
 
 enum { MAX_FILES = 64, MAX_PROBLEMS = 5, MAX_PROBLEM = 8 * 1024 /* bytes */ };
 
@@ -650,13 +650,6 @@ static int fail_empty(const struct load *l, struct error *err)
 			 l->sources[0].path, todo);
 }
 
-static bool in_pod(void)
-{
-	const char *host = getenv("KUBERNETES_SERVICE_HOST");
-
-	return host && *host && file_exists(ACCOUNT_DIR "/token");
-}
-
 static void apply_flags(struct kube_config *to, const struct kube_config_flags *flags)
 {
 	if (flags->ns && *flags->ns)
@@ -664,7 +657,7 @@ static void apply_flags(struct kube_config *to, const struct kube_config_flags *
 	if (flags->server && *flags->server)
 		to->server = flags->server;
 	if (!to->ns)
-		to->ns = "default";
+		to->ns = account_namespace(&to->arena);
 	if (to->server)
 		to->server = server_url(to, to->server);
 }
@@ -690,7 +683,7 @@ static int load(struct load *l, struct error *err)
 	if (l->n_problems)
 		return fail_problems(l, err);
 	if (is_empty(l) && !has_server(l)) {
-		if (!in_pod())
+		if (!account_exists())
 			return fail_empty(l, err);
 		kube_config_release(l->to);
 		return kube_config_in_cluster(l->to, err);
@@ -740,50 +733,6 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 		kube_config_release(&to);
 		return -1;
 	}
-	*ret = to;
-	return 0;
-}
-
-const char *kube_pod_namespace(struct arena *arena)
-{
-	cleanup_buf struct buf text = { .max = 1000 };
-	const char *ns;
-
-	if (file_read(&text, ACCOUNT_DIR "/namespace", IGNORED) || !text.data)
-		return NULL;
-	ns = str_trim(arena, (char *)text.data);
-	return *ns ? ns : NULL;
-}
-
-int kube_config_in_cluster(struct kube_config *ret, struct error *err)
-{
-	const char *host = getenv("KUBERNETES_SERVICE_HOST");
-	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-	cleanup_buf struct buf ca = { .max = MAX_SECRET };
-	struct kube_config to = { 0 };
-	bool v6;
-
-	if (!host || !*host || !port || !*port)
-		return error_set(err, ERR_NOT_FOUND,
-				 "not in a pod: KUBERNETES_SERVICE_HOST and "
-				 "KUBERNETES_SERVICE_PORT are not set");
-	if (!file_exists(ACCOUNT_DIR "/token"))
-		return error_set(err, ERR_NOT_FOUND,
-				 ACCOUNT_DIR "/token does not exist; does the pod set "
-					     "automountServiceAccountToken: false?");
-	if (file_read(&ca, ACCOUNT_DIR "/ca.crt", err))
-		return -1;
-	if (x509_check_bundle(ca.data ? (char *)ca.data : "", err))
-		return error_wrap(err, ACCOUNT_DIR "/ca.crt");
-	v6 = strchr(host, ':') && *host != '[';
-	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
-				 v6 ? "]" : "", port);
-	to.ca_pem = arena_strdup(&to.arena, (char *)ca.data);
-	to.ca_file = ACCOUNT_DIR "/ca.crt";
-	to.token_file = ACCOUNT_DIR "/token";
-	to.ns = kube_pod_namespace(&to.arena);
-	if (!to.ns)
-		to.ns = "default";
 	*ret = to;
 	return 0;
 }

@@ -26,7 +26,7 @@ struct kube_config {
 	const char *ca_pem, *tls_server_name, *proxy_url; /* NULL: absent */
 	const char *ca_file; /* of ca_pem, read again when it does not verify; or NULL */
 	bool insecure;
-	const char *ns;                 /* the context's, else "default" */
+	const char *ns; /* the context's; in a pod, the pod's; else "default" */
 	const char *cert_pem, *key_pem; /* the client's, or NULL */
 	const char *token, *token_file; /* bearer token; token_file wins */
 	const char *username, *password;

@@ -1061,6 +1061,26 @@ static void put_account(const char *name, const char *text)
 		fail_msg("%s", err.msg);
 }
 
+/* Without a kubeconfig, and of contexts with a namespace and without. */
+static void check_namespaces(struct place *p, const char *want)
+{
+	struct kube_config_flags flags = { 0 };
+	cleanup_kube_config struct kube_config none = { 0 }, with = { 0 },
+					       without = { 0 };
+
+	load(&none, &flags);
+	check_text("ns", none.ns, want);
+	put(p, "a/pki/ca.crt", CERT);
+	put(p, "a/jane.key", KEY);
+	flags.kubeconfig = put(p, "a/config", plain);
+	load(&with, &flags);
+	check_text("ns", with.ns, "team-a");
+	flags.context = "nobody";
+	load(&without, &flags);
+	check_text("server", without.server, "http://two.example");
+	check_text("ns", without.ns, want);
+}
+
 /* In namespaces of its own: nothing else is tested after it. */
 static void test_in_a_pod(void **state)
 {
@@ -1115,6 +1135,11 @@ static void test_in_a_pod(void **state)
 	load(&loaded, &flags);
 	check_text("server", loaded.server, "https://[fd00::1]:6443");
 	check_text("ns", loaded.ns, "mine");
+	put_account("namespace", "of-pod");
+	setenv("POD_NAMESPACE", "", 1);
+	check_namespaces(p, "of-pod");
+	setenv("POD_NAMESPACE", "of-variable", 1);
+	check_namespaces(p, "of-variable");
 	put_account("namespace", " b ");
 	check_text("ns", kube_pod_namespace(&p->arena), "b");
 	put_account("namespace", "");

@@ -88,8 +88,10 @@ struct job_opts {
 
 #define JOB_FLAG_OPTIONS(s) \
 	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
-	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
-		s, job.nproc, 1, INT32_MAX), \
+	OPT_INT_OR(0, "nproc-per-node", "N", "processes per node", \
+		   s, job.nproc, 1, INT32_MAX, \
+		   "leave it out: runtimes of torchrun start one for each GPU or, " \
+		   "without GPUs, each CPU that the job requests"), \
 	OPT_ENUM(0, "launcher", "LAUNCHER", "start the command by this on all nodes", \
 		 s, job.launch, launch_names), \
 	OPT_STRS('e', "env", "NAME[=VALUE]", "variable of the trainer; NAME alone: with your value; repeatable", \

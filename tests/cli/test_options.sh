@@ -70,6 +70,8 @@ check "... to a script" says 0 "^\[node-0\] \['a', 'b'\]$" submit --local --runt
 check "... what the pod runs" says 0 '^\[node-0\] x y$' submit --local "${torch[@]}" --arg y -- echo x
 check "with a file: nodes, processes, image, CPUs" dry_run 'jobs["node"]["parallelism"], env["PET_NPROC_PER_NODE"], node["image"], node["resources"]["limits"]["cpu"]' \
 	"(3, '4', 'a/b:c', '5')" job.yaml --nodes 3 --nproc-per-node 4 --image a/b:c --cpu 5
+check "--nproc-per-node auto: what to do" refuses "^kftrainer submit: --nproc-per-node: 'auto' is not a whole number; leave it out: .* each GPU or, without GPUs, each CPU" \
+	submit --dry-run job.yaml --nproc-per-node auto
 check "... of every TrainJob in it" dry_run '[o["spec"]["replicatedJobs"][-1]["template"]["spec"]["parallelism"] for o in d["items"]]' '[3, 3]' \
 	-f job.yaml -f <(sed 's/name: tiny/name: second/' job.yaml) --nodes 3
 check "... a spec of the wrong type is still reported" says 2 'spec.trainer: ' submit --dry-run <(job <<<'trainer: [1]') --nodes 3

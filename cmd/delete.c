@@ -134,11 +134,11 @@ static int delete_all(struct kube *k, const char *ns, const struct delete_opts *
 }
 
 /* --finished is --all, or --selector, of fewer jobs. */
-static int check(struct delete_opts *opts, int argc, char **argv, struct error *err)
+static int check(struct delete_opts *opts, int *argc, char ***argv, struct error *err)
 {
 	if (opts->older_ms && !opts->finished)
 		return error_set(err, ERR_USAGE, "--older-than is for --finished");
-	if (opts->finished && argc)
+	if (opts->finished && *argc)
 		return error_set(err, ERR_USAGE,
 				 "specify job names or --finished, not both");
 	if (opts->finished && !opts->pick.selector)
@@ -191,9 +191,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (opts.unused || (claims_are_named(argv) && !str_eq(*argv, "claims")))
 		return delete_claims(&opts, argv, err);
-	if (check(&opts, argc, argv, err) ||
+	if (check(&opts, &argc, &argv, err) ||
 	    where_connect(&k, &ns, &arena, &opts.where, err))
 		return -1;
+	pick_skip_kind(k, ns, false, &argc, &argv);
 	code = delete_all(k, ns, &opts, argv, err);
 	return code < 0 ? cmd_failed(err) : code;
 }

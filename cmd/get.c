@@ -253,6 +253,13 @@ static int show_claims(const struct get_opts *opts, char **names, struct error *
 			   names, err);
 }
 
+static void explain(const char *name, struct error *err)
+{
+	if (err->kind == ERR_NOT_FOUND && name && refer_is_runtimes(name))
+		error_set(err, ERR_NOT_FOUND,
+			  "no TrainJob %s; see 'kftrainer runtime list'", name);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct get_opts *opts = values;
@@ -270,10 +277,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (claims_are_named(argv))
 		return show_claims(opts, argv, err);
+	if (opts->all || opts->selector)
+		pick_drop_kind(&argc, &argv);
 	if (from_open(&history, &from, &where, &argc, &argv, err) ||
 	    check(opts, argc, err) || refer_jobs(argv, err) ||
 	    where_connect(&k, &g.ns, &arena, &where, err))
 		return -1;
+	pick_skip_kind(k, g.ns, true, &argc, &argv);
 	if (opts->all)
 		g.ns = NULL;
 	g.kube = g.columns.kube = k;
@@ -282,6 +292,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cJSON_Delete(g.failures);
 	map_release(&g.columns.runtimes, free);
 	out_table_release(&g.table);
+	if (rc < 0)
+		explain(argv[0], err);
 	return rc < 0 ? cmd_failed(err) : rc;
 }
 

@@ -56,15 +56,16 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
-	struct suspending s = { .suspend = suspend, .named = argc > 0 };
-	struct pick pick = { .cmd = suspend ? "suspend" : "resume",
-			     .opts = &opts->pick,
-			     .names = argv };
+	struct suspending s = { .suspend = suspend };
+	struct pick pick = { .cmd = suspend ? "suspend" : "resume", .opts = &opts->pick };
 	int code;
 
-	if (pick_check(&opts->pick, argc, argv, err) ||
+	if (pick_check(&opts->pick, &argc, &argv, err) ||
 	    where_connect(&k, &pick.ns, &arena, &opts->where, err))
 		return -1;
+	pick_skip_kind(k, pick.ns, false, &argc, &argv);
+	s.named = argc > 0;
+	pick.names = argv;
 	pick.kube = s.kube = k;
 	code = pick_each(&pick, set_suspend, &s, err);
 	if (s.ended)

@@ -152,8 +152,15 @@ static int wait_for(struct waiting *w, struct error *err)
 	if (rc < 0)
 		return -1;
 	if (!rc) {
-		cmd_complain("wait", "timed out: TrainJob %s is %s", w->name,
-			     w->job ? status_state(tj_status(w->job)) : "missing");
+		if (w->job)
+			cmd_complain("wait",
+				     "timed out: TrainJob %s is %s; see 'kftrainer "
+				     "why%s %s -n %s'",
+				     w->name, status_state(tj_status(w->job)),
+				     kube_named(w->kube), w->name, w->ns);
+		else
+			cmd_complain("wait", "timed out: TrainJob %s is missing",
+				     w->name);
 		return EXIT_TIMED_OUT;
 	}
 	if (goal_judge(&w->goal, w->job) == GOAL_MISSED)
@@ -203,6 +210,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (refer_jobs(argv, err) || goal_read(&w.goal, &arena, opts->goal, err) ||
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
+	pick_skip_kind(k, w.ns, false, &argc, &argv);
 	w.kube = k;
 	w.several = argc > 1;
 	viewer_begin(&w.viewer, argv[0], kube_job_named(k, &arena, w.ns, argv[0]), false);

@@ -141,6 +141,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		}
 		if (argc == 1 || !pick_is_about_one(err))
 			return -1;
+		if (!i && err->kind == ERR_NOT_FOUND && refer_is_jobs(argv[0])) {
+			*err = (struct error){ 0 };
+			continue;
+		}
 		fflush(stdout);
 		cmd_complain("why", "%s", err->msg);
 		*err = (struct error){ 0 };

@@ -10,16 +10,39 @@
 #include "kube/permission.h"
 #include "spec/refer.h"
 
-int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error *err)
+void pick_drop_kind(int *argc, char ***argv)
 {
-	int ways = (argc > 0) + opts->all + (opts->selector != NULL);
+	if (*argc != 1 || !refer_is_jobs(**argv))
+		return;
+	--*argc;
+	++*argv;
+}
 
+void pick_skip_kind(struct kube *k, const char *ns, bool alone, int *argc, char ***argv)
+{
+	cleanup_json cJSON *job = NULL;
+	struct error err = { 0 };
+
+	if (*argc < (alone ? 1 : 2) || !refer_is_jobs(**argv) ||
+	    !job_get(k, ns, **argv, &job, &err) || err.kind != ERR_NOT_FOUND)
+		return;
+	--*argc;
+	++*argv;
+}
+
+int pick_check(const struct pick_opts *opts, int *argc, char ***argv, struct error *err)
+{
+	int ways;
+
+	if (opts->all || opts->selector)
+		pick_drop_kind(argc, argv);
+	ways = (*argc > 0) + opts->all + (opts->selector != NULL);
 	if (opts->selector && !*opts->selector)
 		return error_set(
 			err, ERR_USAGE,
 			"--selector is empty; use --all for every job in the namespace");
 	if (ways == 1)
-		return refer_jobs(argv, err);
+		return refer_jobs(*argv, err);
 	return error_set(err, ERR_USAGE,
 			 ways ? "specify job names, --all or --selector (only one)"
 			      : "specify job names, --all or --selector");

@@ -29,9 +29,21 @@ struct pick {
 	const char *only; /* "finished", for messages; or NULL */
 };
 
-/* ERR_USAGE unless there are names (refer_jobs()) or exactly one of the options. */
-MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, char **argv,
+/*
+ * ERR_USAGE unless there are names (refer_jobs()) or exactly one of the options, before
+ * which the kind is dropped ("trainjobs --all").
+ */
+MUST_CHECK int pick_check(const struct pick_opts *opts, int *argc, char ***argv,
 			  struct error *err);
+
+/* Drop the arguments' only one if it is a kind: refer_is_jobs(). */
+void pick_drop_kind(int *argc, char ***argv);
+
+/*
+ * Skip a kind before the names, as kubectl takes it ("trainjob digits"), unless a job has
+ * that name. alone: also if no name follows.
+ */
+void pick_skip_kind(struct kube *k, const char *ns, bool alone, int *argc, char ***argv);
 
 /*
  * Calls `each` for every job. Failures (-1, or a missing job) are reported, and the next

@@ -73,3 +73,19 @@ int refer_runtime(const char **name, const char **ret_kind, struct error *err)
 			 "clustertrainingruntime/NAME",
 			 *name);
 }
+
+bool refer_is_jobs(const char *word)
+{
+	return is_kind(word, strlen(word), TRAINJOB_KIND);
+}
+
+bool refer_is_runtimes(const char *word)
+{
+	static const char *const kinds[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
+					     "runtime" };
+
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
+		if (is_kind(word, strlen(word), kinds[i]))
+			return true;
+	return false;
+}

@@ -120,6 +120,11 @@ check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
 check "those that have ended are left out of --all" says 0 '^trainjob two suspended$' suspend --all -n $ns
 check "... one line says how many" eval 'grep -qx "skipped 2 finished jobs" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'
 check "... nothing of them is changed" eval '[ "$(kt get trainjob one once two -o "jsonpath={.items[?(@.spec.suspend==true)].metadata.name}")" = two ]'
+check "get trainjobs: as kubectl" eval 'run get trainjobs -n $ns -o name && kt get trainjobs -o name | diff - "$scratch/out"'
+check "... one of them" eval 'run get trainjob one -n $ns -o name && kt get trainjob one -o name | diff - "$scratch/out"'
+check "... in all namespaces" says 0 "^$ns +one " get trainjobs -A
+check "... of runtimes: where they are" says 1 "no TrainJob trainingruntimes; see 'kftrainer runtime list'" get trainingruntimes -n $ns
+check "delete trainjob NAME: of the name alone" eval 'run delete trainjob nobody -n $ns; [ "$status $(grep -c "^kftrainer delete: no TrainJob nobody" "$scratch/err") $(wc -l <"$scratch/err")" = "1 1 1" ]'
 check "resume --all" says 0 '^trainjob two resumed$' resume --all -n $ns
 check "a label that one has that has ended" says 0 '^skipped 1 finished job$' suspend -l team=red -n $ns
 check "no names and no selector" says 2 'specify job names, --all or --selector$' suspend -n $ns

@@ -49,6 +49,31 @@ TEST(test_refer_jobs)
 	}
 }
 
+TEST(test_kinds_alone)
+{
+	static const struct {
+		const char *word;
+		bool jobs, runtimes;
+	} rows[] = {
+		{ "trainjob", true, false },
+		{ "TrainJobs", true, false },
+		{ "trainjobs.trainer.kubeflow.org", true, false },
+		{ "trainjobs.v1alpha1.trainer.kubeflow.org", true, false },
+		{ "trainjobss", false, false },
+		{ "trainjob/trainjob", false, false },
+		{ "tj", false, false },
+		{ "", false, false },
+		{ "runtimes", false, true },
+		{ "trainingruntime", false, true },
+		{ "clustertrainingruntimes.trainer.kubeflow.org", false, true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		assert_int_equal(refer_is_jobs(rows[i].word), rows[i].jobs);
+		assert_int_equal(refer_is_runtimes(rows[i].word), rows[i].runtimes);
+	}
+}
+
 TEST(test_refer_runtime)
 {
 	static const struct {

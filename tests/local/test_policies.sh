@@ -91,7 +91,7 @@ ok "... told to" test -s told
 job policy 1 < <(two 'failurePolicy: {maxRestarts: 3, rules: [{name: no-use, action: FailJobSet, targetReplicatedJobs: [node]}]}' 'sleep 1000' 'echo run >>runs; exit 5')
 policy "failurePolicy FailJobSet" 5 1
 
-job policy 1 < <(node 'echo run >>runs; sleep 1000' | sed 's/backoffLimit: 0/backoffLimit: 3\n      activeDeadlineSeconds: 1/')
+job policy 1 < <(node 'echo run >>runs; sleep 1000' | sed 's/backoffLimit: 0/backoffLimit: 3\n      activeDeadlineSeconds: 3/')
 policy "activeDeadlineSeconds of the Job" 1 1
 ok "... is the reason" printed 'DeadlineExceeded|deadline'
 job policy 1 < <(node 'echo run >>runs; sleep 1000' 'activeDeadlineSeconds: 1')
@@ -99,7 +99,7 @@ rm -f runs; submit policy
 ok "activeDeadlineSeconds of the pod: not 0" test "$status" != 0
 ok "... is the reason" printed 'DeadlineExceeded|deadline'
 # From a creationTimestamp of whole seconds: of one second nothing may be left.
-job policy 1 'activeDeadlineSeconds: 3' < <(node 'echo run >>runs; sleep 1000')
+job policy 1 'activeDeadlineSeconds: 5' < <(node 'echo run >>runs; sleep 1000')
 policy "activeDeadlineSeconds of the TrainJob" 1 1
 ok "... is the reason" printed 'DeadlineExceeded|deadline'
 run "$kftrainer" get policy

@@ -33,11 +33,15 @@ clean() { rm -rf "$scratch/to"; }
 # same PATH-IN-WEB [PATH-IN-TARGET]
 same() { cmp "$web/$1" "$scratch/to/${2:-$1}"; }
 
-# logged EXPRESSION: Python over the list `log` of answers.
+# logged EXPRESSION: Python over the list `log` of answers, which the server writes behind the answer: it may come true.
 logged() {
-	python3 -c 'import json, sys
-log = [json.loads(line) for line in open(sys.argv[1])]
-assert eval(sys.argv[2]), "\n".join(map(str, log[-40:]))' "$log" "$1"
+	python3 -c 'import json, sys, time
+for _ in range(100):
+    log = [json.loads(line) for line in open(sys.argv[1])]
+    if eval(sys.argv[2]):
+        sys.exit()
+    time.sleep(0.1)
+sys.exit("\n".join(map(str, log[-40:])))' "$log" "$1"
 }
 
 nothing_half() { # no file of the target but those of $web, none of them other than there

@@ -49,10 +49,10 @@ static void on_note(void *ctx, const char *text)
 
 static int failed(const struct error *err)
 {
-	if (err->kind == ERR_STOPPED)
-		return EXIT_BY_SIGNAL + (stop_signal()        ? stop_signal()
-					 : err->code == EPIPE ? SIGPIPE
-							      : SIGINT);
+	if (err->kind == ERR_STOPPED && stop_signal())
+		return EXIT_BY_SIGNAL + stop_signal();
+	if (err->kind == ERR_STOPPED && (!err->code || err->code == EPIPE))
+		return EXIT_BY_SIGNAL + (err->code ? SIGPIPE : SIGINT);
 	cmd_complain("rerun", "%s", err->msg);
 	return EXIT_OURS;
 }

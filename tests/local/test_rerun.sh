@@ -51,6 +51,9 @@ rerun two -q -- --lr '1 *'
 ok "arguments are appended" test "$(cat out)" = 'rank 0 edit 20 --first --lr 1 *'
 rerun two
 ok "... for that run" printed 'edit 20 --first$'
+timeout 60 "$kftrainer" rerun --local two -q >/dev/full 2>out
+status=$?
+ok "a full disk is named, not taken for an interrupt" one_line 'No space left on device'
 
 in_pod two -- sh -c 'touch sub/old ignored result; LC_ALL=C; export LC_ALL; echo $(ls -A)' >names
 cp names out

@@ -375,7 +375,7 @@ static void read_cluster(struct load *l, const struct entry *e)
 static void read_groups(struct load *l, const struct entry *e)
 {
 	const cJSON *groups = json_get(e->node, "as-groups"), *g;
-	bool good = true;
+	bool good = cJSON_IsArray(groups);
 	size_t n = 0;
 	const char **list;
 

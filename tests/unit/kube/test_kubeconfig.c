@@ -729,6 +729,7 @@ static void test_errors_of_users(void **state)
 		  ": as-uid, as-groups and as-user-extra need as" },
 		{ "{as-groups: [b]}", ": as-uid, as-groups and as-user-extra need as" },
 		{ "{as: b, as-groups: [1, 2]}", ".as-groups: must be a list of strings" },
+		{ "{as: b, as-groups: c}", ".as-groups: must be a list of strings" },
 		{ "{exec: 1}", ".exec: must be a mapping" },
 		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}",

@@ -209,6 +209,9 @@ struct dirent *dir_next(DIR *d)
 	return readdir(d);
 }
 
+/* musl's nftw() goes down as many levels as it may have directories open. */
+enum { MAX_LEVELS = 512 };
+
 static int remove_all(const char *path);
 
 /* What NFS, or FUSE, makes of a removed file until its last reader closes it. */
@@ -272,7 +275,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static int remove_all(const char *path)
 {
-	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	return nftw(path, remove_one, MAX_LEVELS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 int dir_remove(const char *path, struct error *err)

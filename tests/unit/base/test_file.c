@@ -111,6 +111,19 @@ TEST(test_folders)
 	assert_int_equal(dir_remove(path_join(&a, dir, "a"), &err), 0);
 }
 
+TEST(test_deep_folders_are_removed)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *top = path_join(&a, dir, "deep"), *deep = top;
+	struct error err = { 0 };
+
+	for (int i = 0; i < 200; i++)
+		deep = path_join(&a, deep, "d");
+	assert_int_equal(dir_make(deep, 0700, &err), 0);
+	assert_int_equal(dir_remove(top, &err), 0);
+	assert_false(file_exists(top));
+}
+
 /* Directories that deny their owner to read or to change them: those of overlayfs, of Go. */
 TEST(test_denied_folders_are_removed)
 {

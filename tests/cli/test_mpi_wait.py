@@ -77,7 +77,7 @@ def serve():
 
 threading.Thread(target=serve, daemon=True).start()
 code, out, err = wait(four + "no-such-host.invalid slots=1\n127.0.1.10 slots=1\n127.0.1.7\n127.0.1.8\n"
-                      "127.0.1.9\n", timeout="3s")
+                      "127.0.1.9\n", timeout="6s")
 is_("the others: each with its stage, in the file's order",
     (code, out, rows(err)),
     (1, "", [("no-such-host.invalid", "name lookup"), ("127.0.1.10", "connect"),

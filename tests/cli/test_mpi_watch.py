@@ -117,7 +117,7 @@ r = during(again, "exit 0")
 is_("a node that is back before the end was lost, too", (r.returncode, lost(r)[0]), (255, ["127.0.2.2"]))
 r = during(kill, "exit 4")
 is_("the command's own failure stays", (r.returncode, lost(r)[0]), (4, ["127.0.2.2"]))
-r = run("true", timeout="1s")
+r = run("true", timeout="4s")
 is_("a host that is missing: 255 and the table, and nothing runs",
     (r.returncode, b"1 of 4 hosts cannot run commands" in r.stderr, b"127.0.2.2" in r.stderr), (255, True, True))
 workers[1] = Worker(KEY, host=ADDRESSES[1], port=PORT)

@@ -61,7 +61,7 @@ with tempfile.TemporaryDirectory() as folder:
         return r.returncode, r.stdout, r.stderr
 
     for what, got, want in (
-            ("the job is not called missing", wait("one", "--timeout", "1s"), (124, "", f"kftrainer wait: timed out: TrainJob one is Running; see 'kftrainer why --kubeconfig {config} one -n default'\n")),
+            ("the job is not called missing", wait("one", "--timeout", "4s"), (124, "", f"kftrainer wait: timed out: TrainJob one is Running; see 'kftrainer why --kubeconfig {config} one -n default'\n")),
             ("a job that was replaced is gone", wait("two", "--for", "deleted", "--timeout", "1m"), (0, "trainjob two is gone\n", "")),
             ("... and is not that of its name", wait("two", "--timeout", "1m"), (1, "", "kftrainer wait: TrainJob two has been deleted\n"))):
         check(what, "" if got == want else f"got {got!r}")

@@ -520,6 +520,9 @@ const struct log_cause log_causes[] = {
 	{ AT("in ", "Lightning, but the product"), 0,
 	  "Lightning's Trainer does not have the shape of the job: num_nodes is the number of "
 	  "its nodes, devices that of the processes of each" },
+	{ AT("", "No valid checkpoint found in output directory"), 0,
+	  "no checkpoint was written yet: resume from get_last_checkpoint(output_dir) of "
+	  "transformers.trainer_utils, which is None then" },
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
 	  "torchtune's recipes for several devices need GPUs: without, use one process per "
 	  "node (numProcPerNode: 1)" },

@@ -947,6 +947,8 @@ static const struct row {
 	  "a file is empty, damaged or incomplete", LOG_OWN },
 	{ "tensorflow.python.framework.errors_impl.DataLossError: corrupted record at 0",
 	  "a file is empty, damaged or incomplete", LOG_OWN },
+	{ "ValueError: No valid checkpoint found in output directory (out)",
+	  "no checkpoint was written yet", LOG_OWN },
 	{ "RuntimeError: launcher 'pdsh' not installed.",
 	  "deepspeed starts other nodes by pdsh", LOG_OWN },
 	{ "RuntimeError: No route to host", "packets do not arrive at that address",

@@ -39,6 +39,12 @@ static const struct {
 	{ "[deepspeed, a.py]", MPI, 2, 0, "launcher only", "mpirun" },
 	{ "[tune, run, full_finetune_distributed, --config, c]", TORCH, 2, 0, "tune run",
 	  "--rdzv_endpoint=$PET_MASTER_ADDR" },
+	/* ml-explore/mlx#1810: it ends with 0 although its processes failed */
+	{ "[mlx.launch, -n, '2', a.py]", MPI, 2, 0, "mlx.launch starts processes on the",
+	  "mpirun python3" },
+	{ "[mlx.launch, -n, '2', a.py]", TORCH, 2, 0, "mlx.launch without --hosts",
+	  "with mlx-distributed" },
+	{ "[mlx.launch, --hostfile, h.json, a.py]", MPI, 2, 0, NULL, NULL },
 	{ "[python3, train.py]", MPI, 2, 0, "python3 without mpirun", "mpirun python3" },
 	{ "[python3, train.py]", MPI, 1, 4, "python3 without mpirun", "mpirun python3" },
 	{ "[torchrun, a.py]", MPI, 2, 0, "torchrun starts processes on the launcher",

@@ -332,6 +332,28 @@ static bool is_old(const struct view *v, const cJSON *event)
 	return false;
 }
 
+static bool names_no_cause(const cJSON *event)
+{
+	static const char *const starts[] = { "Unable to attach or mount volumes",
+					      "Unable to mount volumes",
+					      "Error: ErrImagePull",
+					      "Error: ImagePullBackOff" };
+
+	for (size_t i = 0; i < N_ELEMENTS(starts); i++)
+		if (str_starts(event_message(event), starts[i]))
+			return true;
+	return false;
+}
+
+bool view_tells_more(const cJSON *event, const cJSON *than)
+{
+	bool poor = names_no_cause(event);
+
+	if (poor != names_no_cause(than))
+		return !poor;
+	return event_last(event) >= event_last(than);
+}
+
 const cJSON *view_event(const struct view *v, const char *kind, const char *name,
 			const char *reason, bool warning)
 {
@@ -343,7 +365,7 @@ const cJSON *view_event(const struct view *v, const char *kind, const char *name
 		    (reason && !str_eq(event_reason(event), reason)) ||
 		    (warning && !event_is_warning(event)) || is_old(v, event))
 			continue;
-		if (!ret || event_last(event) >= event_last(ret))
+		if (!ret || view_tells_more(event, ret))
 			ret = event;
 	}
 	return ret;

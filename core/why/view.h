@@ -113,5 +113,10 @@ struct view_counts view_count(const struct view *v);
  */
 const cJSON *view_event(const struct view *v, const char *kind, const char *name,
 			const char *reason, bool warning);
+/*
+ * Is the event the newer one of both? One by which the kubelet says once more that it
+ * failed, without the cause, counts as older than any other.
+ */
+bool view_tells_more(const cJSON *event, const cJSON *than);
 
 #endif

@@ -14,7 +14,13 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-enum { MAX_QUOTE = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
+enum {
+	MAX_QUOTE = 500,
+	QUOTE_START = 200,
+	MAX_CAUSES = 3,
+	MAX_COMMANDS = 2,
+	MAX_TEXT = 64 * 1024
+};
 
 /* ---- the causes, the most likely first ---- */
 
@@ -79,14 +85,17 @@ const char *why_quote(struct why *w, const char *text)
 	const char *shown =
 		text && strchr(text, '\r') ? screen_text(w->arena, text) : text;
 	char *s = str_trim(w->arena, shown ? shown : "");
-	size_t len = strnlen(s, MAX_QUOTE + 1);
+	size_t len = strlen(s), end;
 
 	for (char *c = s; *c; c++)
 		if (*c == '\n' || *c == '\r' || *c == '\t')
 			*c = ' ';
 	if (len > MAX_QUOTE) {
-		s = str_slice(w->arena, s, utf8_cut(s, len, MAX_QUOTE));
-		return arena_printf(w->arena, "%s ...", str_visible(w->arena, s, false));
+		end = utf8_cut(s, len, len - (MAX_QUOTE - QUOTE_START));
+		s = arena_printf(w->arena, "%s ... %s",
+				 str_slice(w->arena, s, utf8_cut(s, len, QUOTE_START)),
+				 s + end);
+		len = strlen(s);
 	}
 	while (len > 0 && (s[len - 1] == '.' || s[len - 1] == ' '))
 		s[--len] = 0;

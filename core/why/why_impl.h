@@ -43,7 +43,10 @@ struct why {
  */
 void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
-/* A message to quote: one line, at most MAX_QUOTE bytes, without a period. NULL: "". */
+/*
+ * A message to quote: one line without a period; of a long one the start and the end, where
+ * its cause is, at most MAX_QUOTE bytes. NULL: "".
+ */
 const char *why_quote(struct why *w, const char *text);
 /* The time from `since` (seconds since 1970) to now: "3m20s"; "some time" if < 0. */
 const char *why_age(struct why *w, int64_t since);

@@ -225,6 +225,10 @@ void why_runtime_gone(struct why *w)
 
 /* ---- refusals of the API server, by words of its messages ---- */
 
+#define QUOTA_RACE                                                                 \
+	"others create what a ResourceQuota counts at the same time; it is tried " \
+	"again"
+
 struct refusal {
 	const char *in; /* words of the message */
 	const char *reason;
@@ -239,6 +243,16 @@ static const struct refusal refusals[] = {
 	{ "failed quota: ", "ResourceQuota",
 	  "a ResourceQuota counts what they do not request",
 	  "kubectl describe resourcequota%n" },
+	{ "status unknown for quota: ", "ResourceQuota",
+	  "a ResourceQuota of the namespace has not been calculated yet",
+	  "kubectl describe resourcequota%n" },
+	{ "Operation cannot be fulfilled on resourcequotas ", "ResourceQuota", QUOTA_RACE,
+	  "kubectl describe resourcequota%n" },
+	{ "Operation cannot be fulfilled on clusterresourcequotas", "ResourceQuota",
+	  QUOTA_RACE, "kubectl get clusterresourcequotas" },
+	{ "resource quota evaluation timed out", "ResourceQuota",
+	  "the API server is too slow to evaluate the ResourceQuotas of the namespace",
+	  NULL },
 	{ "insufficient quota to match these scopes", "ResourceQuota",
 	  "their priority class needs a ResourceQuota with a scope for it",
 	  "kubectl describe resourcequota%n" },
@@ -266,6 +280,10 @@ static const struct refusal refusals[] = {
 	  "an admission webhook does not answer", NULL },
 	{ "error looking up service account", "ServiceAccountNotFound",
 	  "their service account does not exist", "kubectl get serviceaccounts%n" },
+	{ "metadata.labels: Invalid value: \"-", "CreationFailed",
+	  "JobSet copies their negative priority into a label, which is refused: upgrade "
+	  "JobSet, or use another class",
+	  "kubectl get priorityclasses" },
 	{ "no PriorityClass with name", "PriorityClassNotFound",
 	  "their priority class does not exist", "kubectl get priorityclasses" },
 	{ "resources.requests: Invalid value", "LimitRange",

@@ -68,13 +68,25 @@ static const char *lost_secrets(struct why *w, const cJSON *pod)
 	return list ? str_slice(w->arena, list + 1, strcspn(list + 1, ")")) : NULL;
 }
 
+struct hint {
+	const char *words, *hint;
+};
+
+/* That of the first row whose words the message has; "": none. */
+static const char *find_hint(const struct hint *rows, size_t n, const char *message)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(message, rows[i].words))
+			return rows[i].hint;
+	return "";
+}
+
 static const char *pull_hint(struct why *w, const cJSON *pod, const char *message)
 {
 	static const char secrets[] = "; does the pod need imagePullSecrets?";
 	static const char registry[] = "; name its registry, too, as docker.io/ORG/NAME";
-	static const struct {
-		const char *words, *hint;
-	} hints[] = {
+	static const char reach[] = "; the node has no connection to the registry";
+	static const struct hint hints[] = {
 		{ "short name mode is enforcing", registry }, /* CRI-O */
 		{ "short-name ", registry },
 		{ "toomanyrequests", "; the registry limits the pull rate" },
@@ -88,22 +100,31 @@ static const char *pull_hint(struct why *w, const cJSON *pod, const char *messag
 		{ "denied", secrets },
 		{ "403 Forbidden", secrets },
 		{ "not found", "; check its name" },
+		{ "manifest unknown", "; check its name" },
 		{ "no such host", "; check the registry's name" },
+		{ "dial tcp: lookup ",
+		  "; the node cannot look up the registry's name (DNS)" },
+		{ "HTTP response to HTTPS client",
+		  "; the registry serves plain HTTP, which the node's container runtime "
+		  "must be told" },
+		{ "i/o timeout", reach },
+		{ "connection refused", reach },
+		{ "no route to host", reach },
+		{ "network is unreachable", reach },
+		{ "Client.Timeout exceeded", reach },
+		{ "no space left on device", "; the disk of the node is full" },
+		{ "pull policy of Never",
+		  "; load it on the node, or choose another imagePullPolicy" },
 		{ "certificate signed by unknown authority",
 		  "; the node does not trust the registry's certificate" },
 	};
 	const char *lost = lost_secrets(w, pod);
+	const char *hint = find_hint(hints, N_ELEMENTS(hints), message);
 
-	for (size_t i = 0; i < N_ELEMENTS(hints); i++) {
-		if (!strstr(message, hints[i].words))
-			continue;
-		if (lost && hints[i].hint == secrets)
-			return arena_printf(w->arena,
-					    "; its imagePullSecrets do not exist: %s",
-					    lost);
-		return hints[i].hint;
-	}
-	return "";
+	return lost && hint == secrets
+		       ? arena_printf(w->arena, "; its imagePullSecrets do not exist: %s",
+				      lost)
+		       : hint;
 }
 
 void why_image(struct why *w)
@@ -141,8 +162,40 @@ void why_container_start(struct why *w)
 			why_quote(w, f.fact.message), f.fact.reason);
 }
 
+static const char *mount_hint(const char *message)
+{
+	static const char address[] = "; the node or its subnet has no free address";
+	static const struct hint hints[] = {
+		{ "Volume is already used by ",
+		  "; its claim is ReadWriteOnce, for pods on one node: those on several "
+		  "need one that is ReadWriteMany" },
+		{ "exclusively attached to one node",
+		  "; it is detached once that node's pods are gone, or after 6 minutes" },
+		{ "not found in the list of registered CSI drivers",
+		  "; the pod of that driver does not run on the node" },
+		{ "/sbin/mount.<type> helper",
+		  "; the node lacks the program for it, such as nfs-common" },
+		{ "failed to assign an IP address", address },
+		{ "no IP addresses available", address },
+		{ "No more IPs available", address },
+		{ "no runtime for ",
+		  "; the node's container runtime lacks that of its runtimeClassName" },
+		{ "failed to get sandbox image",
+		  "; the node's container runtime must be told where to get its own "
+		  "image (sandbox_image)" },
+	};
+
+	return find_hint(hints, N_ELEMENTS(hints), message);
+}
+
+/* What a pod cannot be started for; `event`: NULL if nothing. */
+struct obstacle {
+	const cJSON *event;
+	const char *reason, *what;
+};
+
 /* Events from before the last start of a container no longer matter. */
-void why_mount(struct why *w)
+static struct obstacle obstacle_of(const struct why *w, const cJSON *pod)
 {
 	static const struct {
 		const char *event, *reason, *what;
@@ -153,23 +206,37 @@ void why_mount(struct why *w)
 		{ "FailedCreatePodSandBox", "Sandbox",
 		  "the node cannot set up its network or sandbox" },
 	};
+	struct obstacle ret = { 0 };
+	int64_t ran = pod_last_ran(pod);
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const cJSON *e =
+			view_event(w->v, "Pod", meta_name(pod), rows[i].event, true);
+
+		if (e && (ran < 0 || event_last(e) > ran) &&
+		    (!ret.event || view_tells_more(e, ret.event)))
+			ret = (struct obstacle){ e, rows[i].reason, rows[i].what };
+	}
+	return ret;
+}
+
+void why_mount(struct why *w)
+{
 	const cJSON *pod;
 
-	json_each(pod, w->v->pods)
-		for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-			const cJSON *e = view_event(w->v, "Pod", meta_name(pod),
-						    rows[i].event, true);
-			int64_t ran = pod_last_ran(pod);
+	json_each(pod, w->v->pods) {
+		struct obstacle o = { 0 };
 
-			if (!e || !str_eq(pod_phase(pod), "Pending") ||
-			    (ran >= 0 && event_last(e) <= ran))
-				continue;
-			why_add(w, rows[i].reason, why_describe(w, "pod", meta_name(pod)),
-				"%s cannot start on node %s: %s: %s",
-				pod_step(w->arena, pod), pod_node(pod), rows[i].what,
-				why_quote(w, event_message(e)));
-			return;
-		}
+		if (str_eq(pod_phase(pod), "Pending"))
+			o = obstacle_of(w, pod);
+		if (!o.event)
+			continue;
+		why_add(w, o.reason, why_describe(w, "pod", meta_name(pod)),
+			"%s cannot start on node %s: %s: %s%s", pod_step(w->arena, pod),
+			pod_node(pod), o.what, why_quote(w, event_message(o.event)),
+			mount_hint(event_message(o.event)));
+		return;
+	}
 }
 
 /* ---- containers that end ---- */

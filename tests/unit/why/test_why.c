@@ -223,6 +223,24 @@ TEST(test_start)
 			"constraint: [provider restricted-v2: .containers[0].runAsUser: "
 			"Invalid value: 1000: must be in the ranges: [1000740000, 1000749999]].\nMore: "
 			"kubectl get scc\n"),
+		REFUSED("a quota that is new",
+			"status unknown for quota: q, resources: pods",
+			"a ResourceQuota of the namespace has not been calculated yet: "
+			"status unknown for quota: q, resources: pods.\nMore: "
+			"kubectl describe resourcequota -n a\n"),
+		REFUSED("a quota that changes",
+			"Operation cannot be fulfilled on resourcequotas q: the object has "
+			"been modified",
+			"others create what a ResourceQuota counts at the same time; it is "
+			"tried again: Operation cannot be fulfilled on resourcequotas q: the "
+			"object has been modified.\nMore: kubectl describe resourcequota -n "
+			"a\n"),
+		REFUSED("a negative priority",
+			"metadata.labels: Invalid value: \"-1\": a valid label must be",
+			"JobSet copies their negative priority into a label, which is "
+			"refused: upgrade JobSet, or use another class: metadata.labels: "
+			"Invalid value: \"-1\": a valid label must be.\nMore: kubectl get "
+			"priorityclasses\n"),
 		REFUSED("the namespace is deleted",
 			"unable to create new content in namespace a because it is being "
 			"terminated",
@@ -643,6 +661,27 @@ TEST(test_place)
 			" (ErrImagePull)" hint                                                    \
 	}
 
+/* The kubelet says of each volume that fails so, too, later, and without the cause. */
+#define MOUNT(name, what, reason, message, hint)                                      \
+	{                                                                             \
+		name,                                                                 \
+			JOB("", STATUS) JOBSET JOBS PLACED(                           \
+				"0", "phase: Pending, " STATE(                        \
+					     "waiting: {reason: ContainerCreating}")) \
+				EVENT("Pod", "bert-node-0-0-x", "Warning", reason,    \
+				      message)                                        \
+					EVENT("Pod", "bert-node-0-0-x", "Warning",    \
+					      "FailedMount",                          \
+					      "Unable to attach or mount volumes: "   \
+					      "timed out"),                           \
+			"bert is pending: node-0 (node rank 0) cannot start on node " \
+			"n1: " what ": " message hint                                 \
+	}
+
+#define X10  "xxxxxxxxxx"
+#define X80  X10 X10 X10 X10 X10 X10 X10 X10
+#define X600 X80 X80 X80 X80 X80 X80 X80 X10 X10 X10 X10
+
 TEST(test_pods)
 {
 	static const struct row rows[] = {
@@ -670,6 +709,40 @@ TEST(test_pods)
 		     "short name mode is enforcing, but image name i:1 returns ambiguous "
 		     "list",
 		     "", "; name its registry, too, as docker.io/ORG/NAME.\n"),
+		PULL("a registry without TLS",
+		     "http: server gave HTTP response to HTTPS client", "",
+		     "; the registry serves plain HTTP, which the node's container runtime "
+		     "must be told.\n"),
+		PULL("a node without DNS",
+		     "dial tcp: lookup registry on 127.0.0.53:53: server misbehaving", "",
+		     "; the node cannot look up the registry's name (DNS).\n"),
+		PULL("an air-gapped node", "dial tcp 192.0.2.1:443: i/o timeout", "",
+		     "; the node has no connection to the registry.\n"),
+		PULL("a full disk", "write /x: no space left on device", "",
+		     "; the disk of the node is full.\n"),
+		{ "a back-off, whose last event names no cause",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0",
+			  "phase: Pending, " STATE("waiting: {reason: ImagePullBackOff, "
+						   "message: Back-off pulling image}"))
+			  EVENT("Pod", "bert-node-0-0-x", "Warning", "Failed",
+				"Failed to pull image: i:1: connection refused")
+				  EVENT("Pod", "bert-node-0-0-x", "Warning", "Failed",
+					"Error: ImagePullBackOff"),
+		  "bert is pending: the image i:1 cannot be pulled for its pod, container "
+		  "node of node-0 (node rank 0) on node n1: Failed to pull image: i:1: "
+		  "connection refused (ImagePullBackOff); the node has no connection to the "
+		  "registry.\n" },
+		{ "a long message: its start, and its end with the cause",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: ErrImagePull, message: "
+				       "'cannot pull " X600 ": connection refused'}")),
+		  "bert is pending: the image i:1 cannot be pulled for its pod, container "
+		  "node of node-0 (node rank 0) on node n1: cannot pull " X80 X80 X10 X10
+		  "xxxxxxxx ... " X80 X80 X80 X10 X10 X10
+		  "xxxxxxxxxx: connection refused (ErrImagePull); the node has no "
+		  "connection to the registry.\n" },
 		PULL("another processor", "no match for platform in manifest: not found",
 		     "", "; it is not for the processor of the node.\n"),
 		{ "a Secret",
@@ -688,6 +761,25 @@ TEST(test_pods)
 				"MountVolume.SetUp failed"),
 		  "bert is pending: node-0 (node rank 0) cannot start on node n1: a "
 		  "volume cannot be mounted: MountVolume.SetUp failed.\n" },
+		MOUNT("a volume of one node", "a volume cannot be attached",
+		      "FailedAttachVolume",
+		      "Multi-Attach error for volume v Volume is already used by pod(s) q",
+		      "; its claim is ReadWriteOnce, for pods on one node: those on "
+		      "several need one that is ReadWriteMany.\n"),
+		MOUNT("a driver that does not run", "a volume cannot be mounted",
+		      "FailedMount",
+		      "driver name d not found in the list of registered CSI drivers",
+		      "; the pod of that driver does not run on the node.\n"),
+		MOUNT("a subnet that is full",
+		      "the node cannot set up its network or sandbox",
+		      "FailedCreatePodSandBox",
+		      "add cmd: failed to assign an IP address to container",
+		      "; the node or its subnet has no free address.\n"),
+		MOUNT("a node without the runtime",
+		      "the node cannot set up its network or sandbox",
+		      "FailedCreatePodSandBox", "no runtime for nvidia is configured",
+		      "; the node's container runtime lacks that of its "
+		      "runtimeClassName.\n"),
 		{ "a mount that came about",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "

@@ -129,7 +129,7 @@ selector() { jobset patched '.spec.replicatedJobs[0].template.spec.template.spec
 check "... has both, its own and the flavor's" becomes '{"disk":"ssd","pool":"train"}' selector
 check "a job of a queue that there is not" train lost 1 'kueue.x-k8s.io/queue-name: none'
 check "... waits" wait_for 30 says lost QuotaReserved "^False LocalQueue none doesn't exist"
-check "... suspended" is True of lost "$suspended.status"
+check "... suspended" becomes True of lost "$suspended.status"
 check "... as \`why\` says" wait_for 30 why_says lost "^lost is suspended: Kueue holds it back: no LocalQueue none in namespace $ns"
 check "a job without a queue" train free 1 ''
 check "... is not Kueue's" wait_for 30 has_pods free 1

@@ -77,6 +77,12 @@ check "a signature that is wrong" refused 'the bearer token is refused' "${good%
 kc create serviceaccount -n caches gone >/dev/null
 account=$(token gone -n caches --audience cache)
 kc delete serviceaccount -n caches gone >/dev/null
+forgotten() { # by the API server, which accepts what it has read before
+	! kc create -o 'jsonpath={.status.authenticated}' -f - <<-END | grep true
+		{apiVersion: authentication.k8s.io/v1, kind: TokenReview, spec: {token: $account, audiences: [cache]}}
+	END
+}
+wait_for 30 forgotten
 check "a ServiceAccount that is deleted" refused 'the bearer token is refused' "$account"
 
 first=$head

@@ -115,7 +115,7 @@ kc create clusterrolebinding test-metrics --clusterrole=test-metrics --serviceac
 token=$(kc create token -n default prometheus)
 stranger=$(kc create token -n default stranger)
 url=https://$cluster_ip:8443/metrics
-check "metrics for who may read them" answers 200 -H "Authorization: Bearer $token" "$url"
+check "metrics for who may read them" wait_for 30 answers 200 -H "Authorization: Bearer $token" "$url"
 check "... not for a user without the right" answers 403 -H "Authorization: Bearer $stranger" "$url"
 check "... nor without a token" answers 401 "$url"
 check "... nor for an unknown token" answers 401 -H "Authorization: Bearer nonsense" "$url"

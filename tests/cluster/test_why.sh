@@ -29,8 +29,8 @@ node_up() { # NAME RESOURCES
 	true
 }
 now() { date -u +%FT%T.000000Z; }
-beat() { # NAME: as long as the file is there, at most ten minutes
-	local end=$((SECONDS + 600))
+beat() { # NAME: as long as the file is there, at most a quarter of an hour
+	local end=$((SECONDS + 900))
 	while [ -e "$scratch/beats-$1" ] && [ $SECONDS -lt $end ]; do
 		kc -n kube-node-lease patch lease "$1" --type merge -p "{\"spec\":{\"renewTime\":\"$(now)\"}}" >/dev/null 2>&1
 		sleep 4
@@ -94,7 +94,7 @@ as_jane() { in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" why -n
 check "one who may not read TrainJobs" fails 1 "jane.*may not get trainjobs.trainer.kubeflow.org in namespace $ns.*kubectl auth can-i get trainjobs.trainer.kubeflow.org -n $ns|kubectl auth can-i get trainjobs" as_jane bert
 kt create role reader --verb get,list --resource trainjobs.trainer.kubeflow.org >>"$scratch/made"
 kt create rolebinding jane --role reader --user jane >>"$scratch/made"
-check "a user who may read nothing else is told which rights are missing" fails 0 \
+check "a user who may read nothing else is told which rights are missing" wait_for 20 fails 0 \
 	"^bert is .* You are not allowed to .*list pods in namespace $ns.* so this answer may be incomplete" as_jane bert
 check "... and how to check" grep -q "^Check: kubectl auth can-i list pods -n $ns" "$scratch/out"
 

@@ -301,18 +301,30 @@ static bool is_cut_off(const char *message)
 /* Append advice to the API server's message. Always -1. */
 static int explain(struct error *err)
 {
+	static const struct {
+		const char *words, *advice;
+	} etcd[] = {
+		{ "mvcc: database space exceeded",
+		  "; etcd stores nothing until space is freed (etcdctl compact, defrag, "
+		  "alarm disarm)" },
+		{ "etcdserver: request is too large",
+		  "; etcd stores objects of up to 1.5 MiB" },
+	};
 	size_t len = strlen(err->msg);
+	const char *advice = "";
 
 	if (strstr(err->msg, "failed calling webhook"))
-		snprintf(err->msg + len, sizeof(err->msg) - len,
-			 "; is its controller running%s?",
-			 is_cut_off(err->msg) ? ", and may the API server connect to its "
-						"pods (firewall, network)"
-					      : "");
+		advice = is_cut_off(err->msg)
+				 ? "; is its controller running, and may the API server "
+				   "connect to its pods (firewall, network)?"
+				 : "; is its controller running?";
 	if (is_lost_to_quota(err))
-		snprintf(err->msg + len, sizeof(err->msg) - len,
-			 "; others create objects that the quota counts, too: submit "
-			 "again");
+		advice = "; others create objects that the quota counts, too: submit "
+			 "again";
+	for (size_t i = 0; i < N_ELEMENTS(etcd); i++)
+		if (strstr(err->msg, etcd[i].words))
+			advice = etcd[i].advice;
+	snprintf(err->msg + len, sizeof(err->msg) - len, "%s", advice);
 	return job_explain(err);
 }
 

@@ -127,6 +127,13 @@ TEST(test_a_server_that_fails)
 	assert_non_null(strstr(w.err.msg, "kftrainer install"));
 	assert_int_equal(w.s.refused, 0);
 	end(&w);
+	begin(&w, JOB);
+	apiserver_do(&w.server, "{'op':'fail','status':500,'n':1,'of':'POST trainjobs',"
+				"'why':'etcdserver: mvcc: database space exceeded'}");
+	assert_int_equal(submission_dry_run(&w.s, &w.err), -1);
+	assert_non_null(strstr(w.err.msg, "exceeded; etcd stores nothing until space is "
+					  "freed"));
+	end(&w);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -55,6 +55,7 @@ class Ctl:
 
     def fail(self, arg):             # the next n calls but watches: that status; 0: cut off
         state['fail'] = [arg['status']] * arg['n']
+        state['why'] = arg.get('why', 'because')
         state['of'] = arg.get('of', '')  # of these only: 'PUT', 'GET jobsets'
 
     def lose(self, arg):             # calls `of` are done, and `patch` of `path`, but get 504; no watch shows `plural`
@@ -184,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if fail:
-            self.status(fail, 'Whatever')
+            self.status(fail, 'Whatever', state['why'])
             return
         if plural in state['unserved']:
             self.answer(404, {'kind': 'Status', 'code': 404, 'message':

@@ -45,7 +45,8 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 static void check_shown(const char *text)
 {
 	for (; *text; text++)
-		FUZZ_CHECK((unsigned char)*text >= ' ' && *text != 0x7f);
+		FUZZ_CHECK(*text == '\t' ||
+			   ((unsigned char)*text >= ' ' && *text != 0x7f));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

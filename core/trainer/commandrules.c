@@ -133,14 +133,12 @@ static bool find_in_shell(const char *const *words, size_t n, struct command_fau
 
 /* ---- of another program ---- */
 
-/* "$NAME", "${NAME}/DIR", "--option=$NAME", in capitals: others have ${a.b}, too. */
-static bool is_variable(const char *word)
+/* "$NAME", "${NAME}/DIR", in capitals, up to `end`: others have ${a.b}, too. */
+static bool is_variable(const char *value, char end)
 {
-	const char *value = *word == '-' ? strchr(word, '=') : NULL;
 	size_t len;
 	bool braces;
 
-	value = value ? value + 1 : word;
 	if (*value != '$')
 		return false;
 	braces = value[1] == '{';
@@ -148,7 +146,28 @@ static bool is_variable(const char *word)
 	len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 	if (!len || isdigit((unsigned char)*value))
 		return false;
-	return braces ? value[len] == '}' : !value[len] || value[len] == '/';
+	return braces ? value[len] == '}'
+		      : !value[len] || value[len] == '/' || value[len] == end;
+}
+
+/* Also "--option=$NAME". */
+static bool is_variable_word(const char *word)
+{
+	const char *value = *word == '-' ? strchr(word, '=') : NULL;
+
+	return is_variable(value ? value + 1 : word, 0);
+}
+
+const char *command_variable_in(struct arena *arena, const char *value)
+{
+	const char *colon;
+
+	for (; value; value = colon ? colon + 1 : NULL) {
+		if (is_variable(value, ':'))
+			return str_slice(arena, value, strcspn(value, ":"));
+		colon = strchr(value, ':');
+	}
+	return NULL;
 }
 
 bool command_fault_find(struct arena *arena, const char *const *words, size_t n,
@@ -173,7 +192,7 @@ bool command_fault_find(struct arena *arena, const char *const *words, size_t n,
 					     "%s is a word for the program, which is "
 					     "no shell: " SHELL_WORDS,
 					     words[i]));
-		if (words[i] && is_variable(words[i]))
+		if (words[i] && is_variable_word(words[i]))
 			return found(
 				ret, i,
 				arena_printf(

@@ -27,4 +27,10 @@ struct command_fault {
 bool command_fault_find(struct arena *arena, const char *const *words, size_t n,
 			struct command_fault *ret);
 
+/*
+ * The first variable of a shell, "$PATH" or "${HOME}/x", of a value of env, where it is all
+ * of the value or of one of its parts between colons; in the arena. NULL: none.
+ */
+const char *command_variable_in(struct arena *arena, const char *value);
+
 #endif

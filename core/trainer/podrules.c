@@ -477,11 +477,39 @@ static void warn_of_image(struct check *c, const struct place *at, const cJSON *
 				  str_at_most(&c->errs->arena, image, MAX_SHOWN), why));
 }
 
+/* Of the first, as of quotes. What the pods have from spec.trainer is warned of there. */
+static void warn_of_env(struct check *c, const struct place *at, const cJSON *of)
+{
+	struct place variable = { at, "env", 0 };
+	const cJSON *node;
+
+	json_each(node, json_at(of, JSON_PATH("env"))) {
+		const char *name = json_str(node, "name"), *found = NULL;
+
+		/* huggingface_hub replaces variables in its own. */
+		if (name && !str_starts(name, "HF_") &&
+		    !(c->ps && json_index_get(&c->env, name)))
+			found = command_variable_in(&c->errs->arena,
+						    json_str(node, "value"));
+		if (found)
+			return warn(
+				c, &variable,
+				arena_printf(&c->errs->arena,
+					     "no shell replaces %.100s: write $(NAME) "
+					     "for a variable before it in env; those "
+					     "of the image are known to a shell only, "
+					     "in sh -c 'export %.100s=...; COMMANDS'",
+					     found, name));
+		variable.element++;
+	}
+}
+
 /* Of a container, or of spec.trainer, whose fields have the same names. */
 static void warn_of_program(struct check *c, const struct place *at, const cJSON *of)
 {
 	warn_of_image(c, at, of);
 	warn_of_command(c, at, of);
+	warn_of_env(c, at, of);
 	warn_of_quotes(c, at, of, "command");
 	warn_of_quotes(c, at, of, "args");
 }

@@ -230,6 +230,17 @@ TEST(test_warnings_of_containers)
 		  "args[1]: no shell replaces $D: write $(NAME) for a variable of env, "
 		  "or start a shell, with sh -c 'COMMANDS'" },
 		{ ", args: [$D]", NULL },
+		/* kubeflow/sdk#89, PrefectHQ/prefect#5242 */
+		{ ", env: [{name: A, value: a}, {name: PYTHONPATH, value: "
+		  "'/lib:$PYTHONPATH'}, {name: B, value: $C}]",
+		  "env[1]: no shell replaces $PYTHONPATH: write $(NAME) for a variable "
+		  "before it in env; those of the image are known to a shell only, in sh "
+		  "-c 'export PYTHONPATH=...; COMMANDS'" },
+		{ ", env: [{name: A, value: '${HOME}/a:/b'}]",
+		  "env[0]: no shell replaces ${HOME}/a:" },
+		{ ", env: [{name: HF_HOME, value: $HOME/hf}, {name: A, value: "
+		  "'$(B):a$C:$1:$c:${d.e}:$'}, {name: B}, {name: C, value: null}]",
+		  NULL },
 		{ ", command: ['/opt/my tools/a']", NULL },
 		/* kubernetes/website#6835 */
 		{ ", command: [a, '\xe2\x80\x9c"
@@ -271,7 +282,9 @@ TEST(test_warnings_of_the_trainer)
 {
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
 	cleanup_free char *text = errors_of(
-		ONE(""), "", ", trainer: {image: A, command: ['b c']}", warnings);
+		ONE(", env: [{name: D, value: $E}]"), "",
+		", trainer: {image: A, command: ['b c'], env: [{name: D, value: $E}]}",
+		warnings);
 	cleanup_free char *all = json_text(warnings);
 
 	assert_string_equal(text, "");
@@ -279,7 +292,10 @@ TEST(test_warnings_of_the_trainer)
 		all,
 		"[\"spec.trainer.image: \\\"A\\\" is no name of an image: it has a "
 		"capital before its tag\",\"spec.trainer.command[0]: \\\"b c\\\" is one "
-		"word, the name of a program: make each word an item of the list\"]");
+		"word, the name of a program: make each word an item of the list\","
+		"\"spec.trainer.env[0]: no shell replaces $E: write $(NAME) for a variable "
+		"before it in env; those of the image are known to a shell only, in sh -c "
+		"'export D=...; COMMANDS'\"]");
 }
 
 TEST(test_volumes_that_jobset_makes)

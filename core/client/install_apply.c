@@ -242,6 +242,22 @@ static int find_cause(void *ctx, cJSON *take_pod, struct error *err)
 	return 0;
 }
 
+/* Why a Deployment has no pods: a quota, Pod Security, a policy; or NULL. */
+static const char *refusal_of_pods(struct applying *a, const cJSON *deployment,
+				   struct arena *arena)
+{
+	cleanup_json cJSON *now = NULL;
+	const cJSON *c;
+
+	if (get(a, deployment, &now, IGNORED))
+		return NULL;
+	c = json_find_const(json_get(now, "status", "conditions"), "type",
+			    "ReplicaFailure");
+	return str_eq(json_str(c, "status"), "True") && json_str(c, "message")
+		       ? arena_strdup(arena, json_str(c, "message"))
+		       : NULL;
+}
+
 /* After a timeout, append the reason that the controller's pods have. Always -1. */
 static int explain(struct applying *a, const cJSON *deployment, struct error *err)
 {
@@ -257,7 +273,9 @@ static int explain(struct applying *a, const cJSON *deployment, struct error *er
 	enum error_kind kind = err->kind;
 
 	if (kind == ERR_TIMEOUT &&
-	    !kube_list(a->kube, &pods, &select, &sink, NULL, IGNORED) && t.why)
+	    !kube_list(a->kube, &pods, &select, &sink, NULL, IGNORED) && !t.why)
+		t.why = refusal_of_pods(a, deployment, &t.arena);
+	if (t.why)
 		error_set(err, kind, "%s: %s", arena_strdup(&t.arena, err->msg), t.why);
 	arena_clear(&t.arena);
 	return -1;

@@ -16,6 +16,7 @@ struct world {
 	struct error err;
 	cJSON *list;
 	int64_t timeout_ms; /* 0: a minute */
+	bool wait;
 };
 
 static cJSON *quoted(const char *text)
@@ -54,7 +55,8 @@ static int apply(struct world *w)
 {
 	const struct apply_opts how = { .timeout_ms =
 						w->timeout_ms ? w->timeout_ms : 60000,
-					.out = told_outcomes(&w->told) };
+					.out = told_outcomes(&w->told),
+					.wait = w->wait };
 
 	return install_apply(w->server.kube, w->list, &how, &w->err);
 }
@@ -85,6 +87,26 @@ TEST(test_a_kind_that_is_not_served)
 	check_text("told", w.told.text,
 		   "CustomResourceDefinition c: created\n"
 		   "note: CustomResourceDefinition c: not established yet; waiting\n");
+	end(&w);
+}
+
+/* A controller without pods: what refuses them. */
+TEST(test_pods_that_are_refused)
+{
+	struct world w;
+
+	begin(&w, objects);
+	put(&w, "{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d',"
+		"'namespace':'kubeflow-system'},'spec':{'selector':{'matchLabels':{"
+		"'new':'1'}}},'status':{'conditions':[{'type':'ReplicaFailure','status':"
+		"'True','message':'failed quota: q: must specify limits.cpu'}]}}");
+	w.timeout_ms = 1000;
+	w.wait = true;
+	assert_int_equal(apply(&w), -1);
+	check_text(
+		"error", w.err.msg,
+		"Deployment kubeflow-system/d: not available within 1 s: failed quota: "
+		"q: must specify limits.cpu");
 	end(&w);
 }
 

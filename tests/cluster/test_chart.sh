@@ -79,6 +79,8 @@ programs=$(tests/cluster/programs.sh)
 check "the chart" vendor/chart.py "$kftrainer" "$version" "$chart"
 check "helm install" helm install mine "$chart" --create-namespace --no-hooks --set runtimes.defaultEnabled=true
 check "no mesh puts a sidecar, which would not end, into the pods of its Jobs" eval '[ "$(helm get hooks mine | grep -c "sidecar.istio.io/inject: .false.")" = 2 ]'
+check "a name as long as the Service's may be is not too long for the others" \
+	eval '[ "$(helm template ml-platform-production-eu-1 "$chart" --kube-version 1.34.0 --set runtimes.defaultEnabled=true | sed -n "s/^  name: //p" | awk "length > 63" | wc -l)" = 0 ]'
 check "its installer has the rights for the runtimes" hook post-install
 check "... all of them" runtimes 13
 check "the controller runs with its settings and rights" controller_runs

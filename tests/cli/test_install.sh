@@ -172,6 +172,7 @@ check "... by the Job" prints 'docs[-1]["spec"]["template"]["spec"]["containers"
 check "... that is no label" refuses "runtime-label: invalid label 'team=a b': must be empty or consist" install --runtime-label 'team=a b' -o yaml
 check "a Job into whose pod no mesh puts a sidecar, which would not end" prints 'docs[-1]["spec"]["template"]["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
 	and docs[-1]["spec"]["template"]["metadata"]["annotations"] == {"linkerd.io/inject": "disabled"}' --runtimes-job
+check "... which Argo CD does not miss when it is gone" prints 'docs[-1]["kind"] == "Job" and docs[-1]["metadata"]["annotations"]["argocd.argoproj.io/hook"] == "PostSync"' --runtimes-job
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
 check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"

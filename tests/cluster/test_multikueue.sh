@@ -129,6 +129,8 @@ is() { # WHAT COMMAND...: that it prints
 }
 becomes() { wait_for 30 is "$@"; }
 has_pods() { is "$2" eval "kn get pods -l jobset.sigs.k8s.io/jobset-name=$1 -o name | wc -l"; }
+# Its pods are in the worker, and the manager has heard that it is admitted there: what comes after that it hears, too.
+admitted() { wait_for 30 worker has_pods "$1" 2 && becomes false of "$1" .spec.suspend; }
 nothing_of() { ! kn get trainjobs,workloads,jobsets,pods -o name | grep -e "$1"; }
 no_objects() { ! kn get jobsets,jobs,pods,podgroups -o name | grep .; }
 report() { report_pods $ns "jobset.sigs.k8s.io/jobset-name=$1" "$2"; } # NAME STATUS: of all its pods
@@ -166,7 +168,7 @@ check "... the manager still makes nothing of it" no_objects
 reported() { kn get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=first -o 'jsonpath={.items[*].reportingComponent}' | grep -w "$reporter"; }
 reporter=trainer-trainjob-controller
 check "... and reports nothing about it" eval '! reported'
-check "... unlike the worker" worker reported
+check "... unlike the worker" wait_for 30 worker reported
 
 # ---- suspend, resume -----------------------------------------------------------------------------
 check "it is suspended" kt suspend first
@@ -184,9 +186,9 @@ check "... as wait says" kt wait first --timeout 600s
 check "... nothing of it is left in the worker" wait_for 30 worker nothing_of first
 check "... logs say so" refused 'first ran in cluster east' logs first
 check "... and \`why\`" cause first Complete Complete
-check "one that fails" eval 'train second && wait_for 30 worker has_pods second 2 && worker report second "{\"phase\": \"Failed\"}"'
+check "one that fails" eval 'train second && admitted second && worker report second "{\"phase\": \"Failed\"}"'
 check "... is Failed" becomes True condition second Failed
-check "one that is deleted" eval 'train third && wait_for 30 worker has_pods third 2 && worker report third "$ready" && kt delete third'
+check "one that is deleted" eval 'train third && admitted third && worker report third "$ready" && kt delete third'
 check "... is deleted in the worker" wait_for 30 worker nothing_of third
 
 # ---- times to live: the manager's cluster decides (kueue#14734) ------------------------------------
@@ -201,19 +203,19 @@ json.dump(runtime, sys.stdout)' | kn create -f -
 goes() { ! kn get trainjob "$1" 2>/dev/null; }
 expired() { kn get events --field-selector "reason=Expired,involvedObject.name=$1" -o name | grep .; }
 check "a runtime with a time to live of 0, in both" both brief
-check "a job of it" eval 'runtime=brief train sixth && wait_for 30 worker has_pods sixth 2'
+check "a job of it" eval 'runtime=brief train sixth && admitted sixth'
 check "... ends well" worker report sixth '{"phase": "Succeeded"}'
 check "... it goes" wait_for 60 goes sixth
-check "... by the manager's controller" expired sixth
+check "... by the manager's controller" wait_for 30 expired sixth
 check "... not by the worker's" eval '! worker expired sixth'
 check "... nothing of it is left" eval 'nothing_of sixth && wait_for 30 worker nothing_of sixth'
-check "a job with one of its own" eval 'train seventh ", ttlSecondsAfterFinished: 1" && wait_for 30 worker has_pods seventh 2 && worker report seventh "{\"phase\": \"Succeeded\"}"' # Kueue drops it
+check "a job with one of its own" eval 'train seventh ", ttlSecondsAfterFinished: 1" && admitted seventh && worker report seventh "{\"phase\": \"Succeeded\"}"' # Kueue drops it
 check "... goes" wait_for 60 goes seventh
 check "... and once: nothing runs again" eval 'nothing_of seventh && wait_for 30 worker nothing_of seventh'
 
 # ---- the worker is lost --------------------------------------------------------------------------
 connected() { is "$1" kc get multikueuecluster east -o 'jsonpath={.status.conditions[?(@.type=="Active")].status}'; }
-check "a job that runs" eval 'train fourth && wait_for 30 worker has_pods fourth 2 && worker report fourth "$ready" && becomes 1 of fourth ".status.jobsStatus[0].ready"'
+check "a job that runs" eval 'train fourth && admitted fourth && worker report fourth "$ready" && becomes 1 of fourth ".status.jobsStatus[0].ready"'
 check "the worker's API server ends" worker cluster stop kube-apiserver
 check "... which Kueue sees" wait_for 60 connected False
 check "... \`why\` names the cluster that is lost" cause fourth Running WorkerClusterLost
@@ -241,7 +243,7 @@ impatient() {
 	echo 'multiKueue: {workerLostTimeout: 1s}' >>"$scratch/kueue/root/config.yaml"
 	kueue_start
 }
-check "a job that runs" eval 'train fifth && wait_for 30 worker has_pods fifth 2 && worker report fifth "$ready" && becomes 1 of fifth ".status.jobsStatus[0].ready"'
+check "a job that runs" eval 'train fifth && admitted fifth && worker report fifth "$ready" && becomes 1 of fifth ".status.jobsStatus[0].ready"'
 before=$(uid_there fifth)
 check "the worker's API server ends" worker cluster stop kube-apiserver
 check "... the manager's Kueue starts again, with less patience" impatient

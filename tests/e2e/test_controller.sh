@@ -58,7 +58,7 @@ check "... another leads" taken_over
 check "... the job goes on undisturbed" undisturbed first
 check "... and to its end" go first
 check "... which is seen" becomes first Complete
-check "... all of it once" made_once first
+check "... all of it once" wait_for 30 made_once first
 check "the one that was killed comes back" available
 
 check "another job runs" train second "$(sh 2 "$until_go")"
@@ -72,8 +72,8 @@ check "... and they complete" becomes third Complete
 check "... the one that ran is undisturbed" undisturbed second
 check "... and goes on" go second
 check "... to its end" becomes second Complete
-check "... all of it once" made_once second
-check "... here, too" made_once third
+check "... all of it once" wait_for 30 made_once second
+check "... here, too" wait_for 30 made_once third
 check "there are two again, restricted" available
 k delete trainjobs --all >/dev/null
 kc label namespace "$trainer_ns" pod-security.kubernetes.io/enforce- >/dev/null

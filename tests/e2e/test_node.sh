@@ -51,7 +51,7 @@ check "the job is complete" becomes moves Complete
 same() { [ "$(jobset moves)" = "$uid" ]; }
 check "... its JobSet is the same" same
 told_once() { [ "$(events moves | grep -c -e ^JobSetCreated -e ^Completed)" = 2 ] || { events moves; return 1; }; }
-check "... all of it told once" told_once
+check "... all of it told once" wait_for 30 told_once
 check "the other job has failed" becomes fails Failed
 check "... because of the node" tells fails "^Failed .*; first: $why"
 check "there are two controllers again" kc rollout status deployment kubeflow-trainer-controller-manager \

@@ -79,7 +79,7 @@ check "one is wanted: the job fails" becomes gpus Failed
 check "... by exit code 30" exits
 check "... why says what the check said, and where" why_says gpus \
 	'^gpus has failed: .*node rank [01].* on node n[12]: init container preflight ended with exit code 30; its message is "node gpus-node-0-[01]: GPUs: devices: no NVIDIA GPU'
-check "... and so do the events" told
+check "... and so do the events" wait_for 30 told
 # kftrainer.io/preflight, by the nodes' own names and network.
 check "annotated jobs" eval 'annotated good enforce 16Mi && annotated small enforce 1Gi && annotated warned warn 1Gi'
 check "nodes and links that are good: the job completes" becomes good Complete

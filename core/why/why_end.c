@@ -455,6 +455,20 @@ static const cJSON *job_failed(const cJSON *job, const cJSON *trainjob_failed)
 	return str_eq(condition_reason(c), condition_reason(trainjob_failed)) ? NULL : c;
 }
 
+/* What has failed, to follow "its", by the reason of the condition. */
+static const char *what_failed(const char *reason)
+{
+	static const char *const rows[][2] = {
+		{ "TrainingRuntimeNotSupported", "spec.runtimeRef" },
+		{ "RecordDamaged", "record is damaged" }, /* of a local run */
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (str_eq(reason, rows[i][0]))
+			return rows[i][1];
+	return "JobSet has failed";
+}
+
 void why_gave_up(struct why *w)
 {
 	const struct view *v = w->v;
@@ -474,10 +488,7 @@ void why_gave_up(struct why *w)
 			why_quote(w, condition_message(c)), condition_reason(c));
 	else
 		why_add(w, condition_reason(failed), why_describe(w, "trainjob", v->name),
-			"its %s: %s (%s)",
-			str_eq(condition_reason(failed), "TrainingRuntimeNotSupported")
-				? "spec.runtimeRef"
-				: "JobSet has failed",
+			"its %s: %s (%s)", what_failed(condition_reason(failed)),
 			why_quote(w, condition_message(failed)),
 			condition_reason(failed));
 }

@@ -152,6 +152,7 @@ static const char *unshared_syntax(const char *p)
 /* Refuses patterns that would match other messages here than in a cluster. */
 static int check_patterns(const cJSON *rule, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	const cJSON *node;
 
 	json_each(node, json_get(rule, "onJobFailureMessagePatterns")) {
@@ -167,16 +168,17 @@ static int check_patterns(const cJSON *rule, struct error *err)
 			continue;
 		if (place)
 			snprintf(why, sizeof(why),
-				 "'%.2s' is not the same here and in a "
+				 "'%.*s' is not the same here and in a "
 				 "cluster",
+				 1 + (int)utf8_length(place + 1, place + strlen(place)),
 				 place);
 		else if (rc)
 			regerror(rc, &re, why, sizeof(why));
 		return error_set(err, ERR_INVALID,
 				 "spec.failurePolicy.rules: onJobFailureMessagePatterns: "
-				 "\"%.100s\": %s; use the syntax that POSIX extended and "
+				 "\"%s\": %s; use the syntax that POSIX extended and "
 				 "Go regular expressions share",
-				 pattern ? pattern : "", why);
+				 pattern ? str_at_most(&arena, pattern, 100) : "", why);
 	}
 	return 0;
 }

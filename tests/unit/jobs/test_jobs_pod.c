@@ -358,6 +358,7 @@ TEST(test_patterns_that_differ)
 		{ PATTERN("\\\\xyz"), "'\\x'" },
 		{ PATTERN("(a)\\\\1"), "'\\1'" },
 		{ PATTERN("\\\\<Job"), "'\\<'" },
+		{ PATTERN("\\\\\xc3\xa9"), "\"\\\xc3\xa9\": '\\\xc3\xa9' is not" },
 		{ PATTERN("code [\\\\d]+"), "'\\d'" },
 		{ PATTERN("[^[:alpha:]\\\\s]"), "'\\s'" },
 		{ PATTERN("(?i)oom"), "'(?'" },

@@ -275,8 +275,9 @@ run() { wait_for 120 eval "[ \$(pods $1 '{.items[*].status.phase}' | grep -o Run
 # A connection to a kubelet may break after the file is there: then the pod is about to end.
 go_on() { k exec "$1" -- touch /tmp/go || [ "$(k get pod "$1" -o 'jsonpath={.status.phase}')" = Succeeded ]; }
 go() { # NAME: for all its pods
-	local pod
-	for pod in $(pods "$1"); do wait_for 20 go_on "$pod" || return 1; done
+	local names pod
+	names=$(pods "$1") && [ -n "$names" ] || return 1
+	for pod in $names; do wait_for 20 go_on "$pod" || return 1; done
 }
 logs() { # NAME: of all its pods
 	local pod

@@ -70,7 +70,7 @@ begins again --step node
 until_told='until [ -e /tmp/end ]; do sleep 0.2; done; exit $(cat /tmp/end)'
 runtime=retry check "one whose pod is replaced" train replaced "$(runtime=retry sh 1 "$(count 1 50 0.05); $until_told")"
 begins replaced
-check "a job that goes on while the API server does not" train long "$(sh 2 "$(count 1 1500 0.2)")"
+check "a job that goes on while the API server does not" train long "$(sh 2 "$(count 1 1400 0.2); $until_go; $(count 1401 1500 0.2)")"
 begins long
 check "the lines of two nodes, and the end with the job" ends two
 check "... all of the first" whole two '\[node-0\] ' 1 300
@@ -113,6 +113,7 @@ each_run() { # each of the two counts to 50
 	diff "$scratch/replaced.out" <(for i in $(seq 50) $(seq 50); do echo "line $i"; done) >"$scratch/diff" || { head -n 5 "$scratch/diff"; return 1; }
 }
 check "... each run's lines, once" each_run
+check "the long one may end" go long
 check "over the API server's end: to the job's end" ends long
 check "... each line of the first, once" whole long '\[node-0\] ' 1 1500
 check "... and of the second" whole long '\[node-1\] ' 1 1500
@@ -150,7 +151,7 @@ check "... its line" wait_for 60 grep -qx here "$scratch/forever.out"
 in_cluster kill -INT "$(pgrep -f "kftrainer logs -n $ns -f forever" | tail -n 1)"
 interrupted() { wait "${pid_of[forever]}"; [ $? = 130 ]; }
 check "Ctrl-C: 130" interrupted
-reader() { timeout 20 bash -c '"$@" | head -n 1' - env KFT_CLUSTERS="${KFT_CLUSTERS:-}" tests/cluster/cluster.sh "$cluster_name" exec "$kftrainer" logs -n $ns two 2>&1 | grep -q '^\[node-0\]'; }
+reader() { timeout 120 bash -c '"$@" | head -n 1' - env KFT_CLUSTERS="${KFT_CLUSTERS:-}" tests/cluster/cluster.sh "$cluster_name" exec "$kftrainer" logs -n $ns two 2>&1 | grep -q '^\[node-0\]'; }
 check "a closed pipe" reader
 role() {
 	k create role some --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,jobsets.jobset.x-k8s.io,pods &&

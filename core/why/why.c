@@ -15,8 +15,8 @@
 #include "why/why_impl.h"
 
 enum {
-	MAX_QUOTE = 500,
-	QUOTE_START = 200,
+	MAX_QUOTE = 700,
+	QUOTE_START = 500,
 	MAX_CAUSES = 3,
 	MAX_COMMANDS = 2,
 	MAX_TEXT = 64 * 1024

@@ -735,12 +735,13 @@ TEST(test_pods)
 		  "registry.\n" },
 		{ "a long message: its start, and its end with the cause",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
-			  "0", "phase: Pending, " STATE(
-				       "waiting: {reason: ErrImagePull, message: "
-				       "'cannot pull " X600 ": connection refused'}")),
+			  "0",
+			  "phase: Pending, " STATE(
+				  "waiting: {reason: ErrImagePull, message: "
+				  "'cannot pull " X600 X600 ": connection refused'}")),
 		  "bert is pending: the image i:1 cannot be pulled for its pod, container "
-		  "node of node-0 (node rank 0) on node n1: cannot pull " X80 X80 X10 X10
-		  "xxxxxxxx ... " X80 X80 X80 X10 X10 X10
+		  "node of node-0 (node rank 0) on node n1: cannot pull " X80 X80 X80 X80
+			  X80 X80 "xxxxxxxx ... " X80 X80 X10
 		  "xxxxxxxxxx: connection refused (ErrImagePull); the node has no "
 		  "connection to the registry.\n" },
 		PULL("another processor", "no match for platform in manifest: not found",

@@ -33,20 +33,14 @@ static bool found(struct command_fault *ret, size_t word, const char *text)
 
 /* ---- of a shell ---- */
 
-struct options {
-	bool code, pipefail;
-	size_t next; /* the word behind them: the text, or a file */
-};
-
 static bool is_option(const char *word)
 {
 	return word && (*word == '-' || *word == '+') && word[1];
 }
 
-/* sh -euo pipefail -c TEXT */
-static struct options read_options(const char *const *words, size_t n)
+struct shell_options shell_options_read(const char *const *words, size_t n)
 {
-	struct options o = { .next = 1 };
+	struct shell_options o = { .next = 1 };
 
 	for (; o.next < n && is_option(words[o.next]); o.next++) {
 		const char *word = words[o.next];
@@ -107,7 +101,7 @@ static bool ends_in_tee(const char *text)
 
 static bool find_in_shell(const char *const *words, size_t n, struct command_fault *ret)
 {
-	struct options o = read_options(words, n);
+	struct shell_options o = shell_options_read(words, n);
 	const char *text = o.next < n ? words[o.next] : NULL;
 
 	if (!text)

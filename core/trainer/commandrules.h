@@ -15,6 +15,16 @@
 /* Is the program a shell that takes -c, as "bash", "/bin/sh"? NULL: no. */
 bool command_is_shell(const char *word);
 
+/* The options of a shell, as in "sh -euo pipefail -c TEXT". */
+struct shell_options {
+	bool code;     /* -c */
+	bool pipefail; /* -o pipefail */
+	size_t next;   /* the word behind them: the text of -c, or a file; n: none */
+};
+
+/* Words as of command_fault_find(); the first is the shell. */
+struct shell_options shell_options_read(const char *const *words, size_t n);
+
 struct command_fault {
 	size_t word; /* where it is */
 	const char *text;

@@ -486,12 +486,13 @@ static void found_shell(struct check *k, const char *path)
 /* The file that a shell runs, or that is one of the shell by its name; or NULL. */
 static const char *shell_script(const struct command *c)
 {
-	size_t i = command_is_shell(*c->words);
+	struct shell_options o = { 0 };
 
-	while (i && i < c->n && *c->words[i] == '-')
-		if (strchr(c->words[i++], 'c'))
-			return NULL;
-	return i < c->n && str_ends(c->words[i], ".sh") ? c->words[i] : NULL;
+	if (command_is_shell(*c->words))
+		o = shell_options_read(c->words, c->n);
+	return !o.code && o.next < c->n && str_ends(c->words[o.next], ".sh")
+		       ? c->words[o.next]
+		       : NULL;
 }
 
 /* Ultralytics' commands: they train on one node, whatever starts them. */
@@ -587,12 +588,12 @@ static void add_words(struct command *c, const cJSON *list)
 /* The script of [sh, -c, SCRIPT, ...], or NULL. */
 static const char *script_of(const struct command *c)
 {
-	if (c->n < 3 || !command_is_shell(c->words[0]))
+	struct shell_options o;
+
+	if (!c->n || !command_is_shell(c->words[0]))
 		return NULL;
-	for (size_t i = 1; i + 1 < c->n && *c->words[i] == '-'; i++)
-		if (c->words[i][1] != '-' && strchr(c->words[i], 'c'))
-			return c->words[i + 1];
-	return NULL;
+	o = shell_options_read(c->words, c->n);
+	return o.code && o.next < c->n ? c->words[o.next] : NULL;
 }
 
 static const char *text_of(struct arena *arena, const struct command *c)

@@ -388,7 +388,7 @@ static bool is_misshapen(const struct field_errors *errs)
 }
 
 /* Does `known` say what the error says, or that a field inside a missing one is missing? */
-static bool says(const struct field_error *known, const struct field_error *e)
+static bool covers(const struct field_error *known, const struct field_error *e)
 {
 	const char *inside = str_after(known->path, e->path);
 
@@ -406,7 +406,7 @@ void doc_add_errors(struct doc *doc, const struct field_errors *more)
 		bool known = false, full = field_errors_full(errs);
 
 		for (size_t k = 0; k < before; k++)
-			known |= says(&errs->list[k], e);
+			known |= covers(&errs->list[k], e);
 		if (known)
 			continue;
 		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);

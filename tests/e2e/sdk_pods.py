@@ -102,13 +102,13 @@ def _(sdk):
 
 @check("get_job_events of the job and its pods", since=(0, 3))
 def _(sdk):
-    def all_told():
+    def all_events():
         found = sdk.client.get_job_events(jobs["sum"])
         told = [item.reason for item in found if item.involved_object_kind == "TrainJob"]
         assert told == ["JobSetCreated", "Completed"], found
         assert {"Created", "Started"} <= {item.reason for item in found if item.involved_object_kind == "Pod"}, found
         assert all(isinstance(item.event_time, datetime.datetime) for item in found), found
-    wait(30, all_told)
+    wait(30, all_events)
 
 
 @check("a failed job says so, and its logs can be read")

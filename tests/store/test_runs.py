@@ -572,7 +572,7 @@ class Breaks(threading.Thread):
         self.threads = []
         self.start()
 
-    def settle(self):
+    def join_relays(self):
         """Of those whose client was killed nothing reaches the server any more."""
         while self.threads:
             self.threads.pop().join(LIMIT_S)
@@ -667,7 +667,7 @@ for i in range(int(os.environ.get("KILLS", 1))):
         time.sleep(random.uniform(0.5, 6))
         r.kill()
         if p.relay:
-            p.relay.settle()
+            p.relay.join_relays()
         bad, newest = whole(p.files())
         check(f"{kind}, kill {i}: what is complete is whole", "\n".join(bad))
         r = Run(p.uri, f"ck-kill{(i + 1) % 2}-{kind}", newest, 1, 0, options=["--keep", "3"], env=p.env)

@@ -349,12 +349,12 @@ def _(sdk):
 # on the TrainJob, with one.
 @check("get_job_events has what happened to it", since=(0, 3))
 def _(sdk):
-    def all_told():
+    def all_events():
         found = sdk.client.get_job_events(jobs["fails"])
         mine = [item for item in found if item.involved_object_kind == "TrainJob"]
         assert {"JobSetCreated", "Failed"} <= {item.reason for item in mine}, found
         return found, mine
-    found, mine = wait(30, all_told)
+    found, mine = wait(30, all_events)
     assert all(isinstance(item.event_time, datetime.datetime) for item in found), found
     assert found == sorted(found, key=lambda item: item.event_time)
     failed = next(item for item in mine if item.reason == "Failed")
